@@ -8,6 +8,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -15,18 +16,20 @@
 #include <thread>
 #include <utility>
 
+#include "shim/base/own_exception.hpp"
+#include "shim/base/result.hpp"
 #include "shim/base/signals_blocked.hpp"
 
 namespace shim::base {
 
 /// is_over() and wait() are thread-safe; the owner must serialize all other calls.
-template <typename Value>
+template <typename T>
 class BackgroundTask {
  public:
-  using Work = std::function<Value()>;
+  using Work = std::function<Result<T>()>;
 
   explicit BackgroundTask(Work work) : creator_pid_(::getpid()), work_(std::move(work)) {}
-  /// Wait until the function has returned; destroy its value unless it was taken. In a child of
+  /// Wait until the function has returned; destroy its result unless it was taken. In a child of
   /// fork() do not wait, because the thread exists in the parent only.
   ~BackgroundTask() {
     if (!thread_.joinable()) return;
@@ -53,10 +56,11 @@ class BackgroundTask {
   /// True if the function has returned.
   // acquire: pairs with the release in run(), so that the function's writes are visible
   bool is_over() const { return state_.load(std::memory_order_acquire) == State::over; }
-  /// Return the function's value. Call it once, after is_over() is true.
-  Value take() {
+  /// Return the function's result, or error_of() its exception. Call it once, after is_over() is
+  /// true.
+  Result<T> take() {
     if (thread_.joinable()) thread_.join();
-    return std::move(*std::exchange(value_, std::nullopt));
+    return std::move(*std::exchange(result_, std::nullopt));
   }
   /// Wait until the function has returned. Return at once if begin() has not been called, and in a
   /// child of fork().
@@ -68,8 +72,14 @@ class BackgroundTask {
 
  private:
   enum class State : std::uint8_t { idle, running, over };
+  /// An exception must not end the thread, which would end the program; nor may the state remain
+  /// `running`, for which wait() would wait forever.
   void run() {
-    value_.emplace(work_());
+    try {
+      result_.emplace(work_());
+    } catch (const std::exception& thrown) {
+      result_.emplace(error_of(thrown));
+    }
     std::lock_guard guard(mutex_);
     state_.store(State::over, std::memory_order_release);  // pairs with is_over()
     ended_.notify_all();
@@ -78,7 +88,7 @@ class BackgroundTask {
 
   const pid_t creator_pid_;
   Work work_;
-  std::optional<Value> value_;  ///< owned by the thread until the state is `over`
+  std::optional<Result<T>> result_;  ///< owned by the thread until the state is `over`
   std::atomic<State> state_{State::idle};
   mutable std::mutex mutex_;  ///< guards ended_
   mutable std::condition_variable ended_;

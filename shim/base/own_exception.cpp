@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <new>
 #include <typeinfo>
 
 namespace shim::base {
@@ -19,6 +20,12 @@ const void* module_of(const void* object) {
 
 bool is_own_exception(const std::exception& thrown) {
   return module_of(&typeid(thrown)) == module_of(&typeid(std::exception));
+}
+
+Error error_of(const std::exception& thrown) {
+  if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr)
+    return {ErrorClass::no_mem, "out of memory"};
+  return {ErrorClass::intern, thrown.what()};
 }
 
 }  // namespace shim::base

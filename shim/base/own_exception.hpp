@@ -4,6 +4,8 @@
 
 #include <exception>
 
+#include "shim/base/error.hpp"
+
 namespace shim::base {
 
 /// True if this library, or the C++ library linked into it, threw the exception. The exception's
@@ -11,5 +13,8 @@ namespace shim::base {
 /// C++ library, so even a std::bad_alloc that the program throws has another type_info. (A test
 /// that shares its C++ library with the code under test counts its std exceptions as own ones.)
 bool is_own_exception(const std::exception& thrown);
+
+/// Return an exception of this library as an error: no_mem for std::bad_alloc, else intern.
+Error error_of(const std::exception& thrown);
 
 }  // namespace shim::base

@@ -71,9 +71,7 @@ Error own_error() {
     throw;
   } catch (const std::exception& thrown) {
     if (!base::is_own_exception(thrown)) throw;
-    if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr)
-      return Error(ErrorClass::no_mem, "out of memory");
-    return Error(ErrorClass::intern, thrown.what());
+    return base::error_of(thrown);
   }
 }
 

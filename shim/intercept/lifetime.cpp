@@ -31,7 +31,7 @@ namespace {
 using sessions::Process;
 
 using Started = base::Result<std::shared_ptr<Process>>;
-using Starting = base::BackgroundTask<Started>;
+using Starting = base::BackgroundTask<std::shared_ptr<Process>>;
 
 /// The Process and the interposition layer's state of equal lifetime; sessions hold it.
 class ProcessHolder : public sessions::ProcessSource {

@@ -7,6 +7,8 @@
 
 #include <future>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -24,7 +26,7 @@ TEST(BackgroundTask, RunsOnAnotherThread) {
   EXPECT_NE(worker.get_future().get(), std::this_thread::get_id());
   work.wait();
   EXPECT_TRUE(work.is_over());
-  EXPECT_EQ(work.take(), "done");
+  EXPECT_EQ(*work.take(), "done");
 }
 
 TEST(BackgroundTask, RunsOnceIfStartedRepeatedly) {
@@ -33,7 +35,7 @@ TEST(BackgroundTask, RunsOnceIfStartedRepeatedly) {
   for (int i = 0; i < 3; ++i) work.begin();
   work.wait();
   work.begin();
-  EXPECT_EQ(work.take(), 1);
+  EXPECT_EQ(*work.take(), 1);
   EXPECT_EQ(calls, 1);
 }
 
@@ -63,7 +65,21 @@ TEST(BackgroundTask, ForkedChildDoesNotWait) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   go_on.set_value();
   work->wait();
-  EXPECT_EQ(work->take(), 7);
+  EXPECT_EQ(*work->take(), 7);
+}
+
+TEST(BackgroundTask, ExceptionIsTheTasksError) {
+  BackgroundTask<int> no_memory([]() -> Result<int> { throw std::bad_alloc(); }),
+      defect([]() -> Result<int> { throw std::out_of_range("index 7"); });
+  for (auto* each : {&no_memory, &defect}) {
+    each->begin();
+    each->wait();
+    ASSERT_TRUE(each->is_over());
+  }
+  EXPECT_EQ(no_memory.take().error().error_class(), ErrorClass::no_mem);
+  const auto failed = defect.take();
+  EXPECT_EQ(failed.error().error_class(), ErrorClass::intern);
+  EXPECT_EQ(failed.error().text(), "index 7");
 }
 
 TEST(BackgroundTask, DestructorWaitsForTheWork) {

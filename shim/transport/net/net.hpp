@@ -24,7 +24,7 @@ inline constexpr std::size_t kMaxNetAddressBytes = 80;
 
 /// Opening libfabric takes 50 to 400 ms, during which the process still responds to its peers.
 using FabricResult = base::Result<std::unique_ptr<Transport>>;
-using FabricOpenTask = base::BackgroundTask<FabricResult>;
+using FabricOpenTask = base::BackgroundTask<std::unique_ptr<Transport>>;
 
 struct NetSettings {
   /// Interface at which others connect, see local_addresses(); empty: any.
