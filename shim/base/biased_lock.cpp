@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "shim/base/spin_pause.hpp"
+
 namespace shim::base {
 
 namespace {
@@ -45,7 +47,7 @@ void take(Lock& lock) noexcept {
   timespec nap{0, kShortestNapNs};
   for (int tries = 0; !lock.try_lock(); ++tries) {
     if (tries < kSpins) {
-      __builtin_ia32_pause();
+      spin_pause();
     } else if (tries < kSpins + kYields) {
       sched_yield();
     } else {

@@ -7,6 +7,8 @@
 
 #include <atomic>
 
+#include "shim/base/spin_pause.hpp"
+
 namespace shim::base {
 
 /// Lockable in the standard library's sense; use std::lock_guard or std::unique_lock. Not
@@ -24,7 +26,7 @@ class Lock {
   void wait_until_free() noexcept {
     for (int spins = 0; taken_.load(std::memory_order_relaxed); ++spins) {
       if (spins < 64)
-        __builtin_ia32_pause();
+        spin_pause();
       else
         sched_yield();  // the holder may be preempted
     }

@@ -9,6 +9,7 @@
 
 #include "shim/base/clock.hpp"
 #include "shim/base/settings.hpp"
+#include "shim/base/spin_pause.hpp"
 
 namespace shim::p2p {
 
@@ -104,7 +105,7 @@ class Backoff {
 
   static void lag_behind_sender() {
     const base::Nanoseconds until = base::now_ns() + kSenderLag;
-    while (base::now_ns() < until) __builtin_ia32_pause();
+    while (base::now_ns() < until) base::spin_pause();
   }
 
   Step yield() {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "shim/base/clock.hpp"
+#include "shim/base/spin_pause.hpp"
 #include "shim/transport/shm/shm.hpp"
 #include "tests/transport/anonymous_area.hpp"
 
@@ -221,7 +222,7 @@ class ShmRendezvousOfMany : public ShmRendezvousTest,
 
   WakeWords& wake_of(std::uint32_t slot) { return slot_memory(own[slot]->area, slot).wake; }
   static void wait_a_moment(const ShmRendezvous& mine, int looks) {
-    for (; looks > 0 && !mine.is_complete() && !mine.is_aborted(); --looks) __builtin_ia32_pause();
+    for (; looks > 0 && !mine.is_complete() && !mine.is_aborted(); --looks) base::spin_pause();
   }
   /// Sleep until the round has ended, or a member agrees by other means; false after the time
   /// limit.

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "shim/base/spin_pause.hpp"
+
 namespace shim::transport {
 namespace {
 
@@ -232,7 +234,7 @@ ShmRendezvousTable::ArriveResult ShmRendezvousTable::arrive(
     } else if (seen.phase == Stage::aborted) {
       return {ArriveStatus::unavailable, std::nullopt};
     }
-    __builtin_ia32_pause();  // opening, or complete and about to change generation
+    base::spin_pause();  // opening, or complete and about to change generation
   }
   return {ArriveStatus::unavailable, std::nullopt};
 }
