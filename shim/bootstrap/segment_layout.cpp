@@ -156,7 +156,7 @@ base::Status check_header(const SegmentHeader& found, const SegmentSpec& spec,
   if (found.job_size != wanted.job_size)
     return differs(path, "size of the job", number(found.job_size), number(wanted.job_size));
   if (found.node_map_bytes != wanted.node_map_bytes)
-    return differs(path, "number of nodes", number(found.node_map_bytes),
+    return differs(path, "node map size", number(found.node_map_bytes),
                    number(wanted.node_map_bytes));
   if (found.slot_bytes != wanted.slot_bytes)
     return differs(path, "slot size", number(found.slot_bytes), number(wanted.slot_bytes));

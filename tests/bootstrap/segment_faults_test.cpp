@@ -80,6 +80,9 @@ TEST_F(SegmentFaultsTest, ErrorNamesAnotherLayout) {
               HasSubstr("INTERSESSION_RING_BYTES"));
   EXPECT_THAT(wanted([](SegmentSpec& s) { s.cell_pool_bytes = 1; }),
               HasSubstr("INTERSESSION_CELL_POOL_BYTES"));
+  EXPECT_THAT(wanted([](SegmentSpec& s) { s.node_map_bytes = 100; }),
+              HasSubstr("node map size (0) than this process expects (100)"));
+  EXPECT_THAT(wanted([](SegmentSpec& s) { s.job_size = 9; }), HasSubstr("size of the job (0)"));
   EXPECT_THAT(wanted([](SegmentSpec& s) { s.vcis = 2; }),
               HasSubstr("number of VCIs (INTERSESSION_VCIS) (1)"));
   EXPECT_NO_THROW(attach(spec(1)));
