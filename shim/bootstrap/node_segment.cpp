@@ -106,10 +106,11 @@ Status NodeSegment::State::claim_slot() {
                                         "; start each process with the launcher, and do not pass "
                                         "the launcher's variables to other programs");
   holds_slot = true;
-  // release: pairs with the acquire in is_alive(), which must not combine the new owner's state
-  // with the old identity
-  mine.state.store(value(SlotState::attaching), std::memory_order_release);
-  // relaxed: set_ready() releases all of these stores
+  // Relaxed: set_ready() releases all of these stores. A reader that finds `attaching` reads no
+  // identity. A reader that combines the former owner's state with a part of the new identity may
+  // take the former owner for dead, which is true: another process gets the slot only after the
+  // former owner has left or died.
+  mine.state.store(value(SlotState::attaching), std::memory_order_relaxed);
   mine.pid_namespace.store(own.pid_namespace, std::memory_order_relaxed);
   mine.start_time.store(own.start_time, std::memory_order_relaxed);
   mine.pid.store(own.pid, std::memory_order_relaxed);
