@@ -39,6 +39,24 @@ TEST(Child, HangingCommandIsKilled) {
   EXPECT_THAT(outcome.error().text(), HasSubstr("not answered"));
 }
 
+TEST(Child, CommandThatWritesWithoutPauseIsKilled) {
+  const auto outcome = shell("exec cat /dev/zero", 0.1);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().text(), HasSubstr("not answered"));
+}
+
+TEST(Child, CommandThatRunsOnAfterItsOutputIsKilled) {
+  const auto outcome = shell("exec sleep 600 >&-", 0.1);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().text(), HasSubstr("not answered"));
+}
+
+TEST(Child, LimitOfZeroSecondsIsNoLimit) {
+  const auto outcome = shell("head -c 50000000 /dev/zero | wc -c", 0);
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(outcome->output, "50000000\n");
+}
+
 TEST(Child, MissingCommandIsAnError) { EXPECT_FALSE(run({"/nowhere/command"}, 30)); }
 
 TEST(MpiLibrary, LoaderMessageIsKept) {
