@@ -54,6 +54,9 @@ base::Result<base::LoadedLibrary> query_in_child(const std::string& command,
   SHIM_TRY_ASSIGN(const ChildResult outcome, run({command, kQueryOption, name}, seconds));
   const std::string first = first_line(outcome.output);
   if (outcome.exit_code != 0) return Error(ErrorClass::other, first);
+  if (first.size() == outcome.output.size())  // for example, the library calls exit(0)
+    return Error(ErrorClass::other,
+                 "the query process ended with no report (output \"" + first + "\")");
   return base::LoadedLibrary{first,
                              first_line(std::string_view(outcome.output).substr(first.size() + 1))};
 }

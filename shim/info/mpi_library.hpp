@@ -26,7 +26,8 @@ bool print_library(const std::string& name);
 
 /// Query a library by load_and_query() in a child process, because one process must not load two
 /// MPI libraries. `command`: path of intersession-info, which the child executes. Errors: those of
-/// load_and_query() and of run(), which kills the child `seconds` after its start.
+/// load_and_query() and of run(), which kills the child `seconds` after its start; other (the child
+/// printed no report).
 base::Result<base::LoadedLibrary> query_in_child(const std::string& command,
                                                  const std::string& name, double seconds);
 

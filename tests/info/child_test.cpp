@@ -80,5 +80,12 @@ TEST(MpiLibrary, ChildProcessReportIsUsed) {
   EXPECT_EQ(echoed->version, "");
 }
 
+TEST(MpiLibrary, ChildProcessWithoutReportIsAnError) {
+  // a stand-in for a library that ends the process while it is loaded
+  const auto silent = query_in_child("/bin/true", "x", 30);
+  ASSERT_FALSE(silent);
+  EXPECT_THAT(silent.error().text(), HasSubstr("no report"));
+}
+
 }  // namespace
 }  // namespace shim::info
