@@ -53,8 +53,9 @@ void wait_for_all(bootstrap::Bootstrap& bootstrap, double seconds) {
 base::Result<JobFacts> query_launcher(const base::Settings& settings) {
   std::unique_ptr<bootstrap::ProcessLifetime> lifetime;  // destroyed after the Bootstrap below
   SHIM_TRY_ASSIGN(const auto bootstrap,
-                  bootstrap::open_bootstrap(
-                      {.ready_timeout_s = settings.ready_timeout, .lifetime = &lifetime}));
+                  bootstrap::open_bootstrap({.ready_timeout_s = settings.ready_timeout,
+                                             .lifetime = &lifetime,
+                                             .pmix_everywhere = settings.bootstrap == "pmix"}));
   SHIM_TRY(bootstrap::resolve_node_map(*bootstrap));
   const auto numbers = bootstrap->app_numbers();
   JobFacts facts{std::string(bootstrap->name()),
