@@ -125,13 +125,20 @@ class Communicator final : public Described, private coll::Locality {
 };
 using CommunicatorPtr = std::shared_ptr<Communicator>;
 
-/// MPI_Comm_create_from_group (MPI-4.1 §7.4.2). Collective over the group only. Null for the empty
-/// group. Errors: group (caller is not a member), not_same (members disagree on the group, or on
-/// the tag and no thread can still join; names both), proc_aborted (a member died; names it), other
-/// (time-out; names missing members), arg (tag too long).
+/// Topology of a communicator that is made from a group.
+struct TopologyOfGroup {
+  std::string text;  ///< kind and shape; not empty; members that pass different texts disagree
+  GroupPtr members;  ///< the members of the group that are in the topology, by their ranks in it
+};
+/// MPI_Comm_create_from_group (MPI-4.1 §7.4.2). Collective over the group only; with a topology
+/// over its members only, unless the exchange has a fence. Null for the empty group, and beyond the
+/// topology. Errors: group (caller is not a member), not_same (members disagree on the group or the
+/// topology, or on the tag and no thread can still join; names both), proc_aborted (a member died;
+/// names it), other (time-out; names missing members), arg (tag too long).
 base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, GroupPtr group,
                                                 const std::string& tag, InfoPtr info,
-                                                ErrorHandlerPtr handler);
+                                                ErrorHandlerPtr handler,
+                                                const TopologyOfGroup* topology = nullptr);
 
 // If the parent is an intercommunicator, the next three are collective over both groups and return
 // an intercommunicator (MPI-4.1 §7.6).

@@ -8,23 +8,30 @@ namespace shim::sessions {
 
 base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, GroupPtr group,
                                                 const std::string& tag, InfoPtr info,
-                                                ErrorHandlerPtr handler) {
+                                                ErrorHandlerPtr handler,
+                                                const TopologyOfGroup* topology) {
   SHIM_TRY_ASSIGN(Process* const found, session->process());
   Process& process = *found;
   if (group->size() > 0 && group->rank_of(process.self()) == kUndefined)
     return base::Error(base::ErrorClass::group,
                        "the calling process (rank " + std::to_string(process.self().rank) +
                            " of mpi://WORLD) is not a member of the group " + group->text());
-  const auto operation = process.new_creation(tag, *group);
+  const std::string text = topology != nullptr ? topology->text : "";
+  const auto operation = process.new_creation(text.empty() ? tag : tag + " (" + text + ")",
+                                              topology != nullptr ? *topology->members : *group);
+  // by the group: processes outside it do not know the topology
   if (process.exchange_strategy().fence == FenceScope::world && group->size() != 1)
     SHIM_TRY(fence_world(process, operation));
-  if (group->size() == 0) return CommunicatorPtr();
+  if (topology != nullptr) group = topology->members;
+  if (group->rank_of(process.self()) == kUndefined) return CommunicatorPtr();
   group = process.groups().intern(std::move(group));
   SHIM_TRY_ASSIGN(const std::uint32_t vci, session->vci());
-  SHIM_TRY_ASSIGN(
-      Agreement agreement,
-      process.creations().agree(
-          {.scope = "", .tag = tag, .group = group, .operation = operation, .vci = vci}));
+  SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree({.scope = "",
+                                                                  .tag = tag,
+                                                                  .group = group,
+                                                                  .topology = text,
+                                                                  .operation = operation,
+                                                                  .vci = vci}));
   operation.begin(base::Phase::context);
   process.update_oversubscription();
   auto made = Communicator::make(

@@ -26,7 +26,7 @@ std::shared_ptr<const p2p::ContextBases> bases_of_members(const MemberTable& ent
 }
 
 CreationKey key_of(const Creations::Call& call) {
-  return key_of(call.scope, call.tag, *call.group);
+  return key_of(call.scope, call.tag, *call.group, call.topology);
 }
 
 /// Check that all members are processes of world 0: a Group accepts any world and rank, but only
@@ -43,9 +43,9 @@ base::Status check_members(const Group& group, std::uint32_t world_size) {
 
 }  // namespace
 
-CreationKey key_of(std::string scope, std::string tag, const Group& group) {
+CreationKey key_of(std::string scope, std::string tag, const Group& group, std::string topology) {
   const auto ranges = group.ranges();
-  return {std::move(scope), std::move(tag), {ranges.begin(), ranges.end()}};
+  return {std::move(scope), std::move(tag), {ranges.begin(), ranges.end()}, std::move(topology)};
 }
 
 p2p::ContextSpec Agreement::context_of(const GroupPtr& group, base::ProcessId self) const {

@@ -45,7 +45,8 @@ struct Agreement {
   p2p::ContextSpec context_of(const GroupPtr& group, base::ProcessId self) const;
 };
 
-CreationKey key_of(std::string scope, std::string tag, const Group& group);
+CreationKey key_of(std::string scope, std::string tag, const Group& group,
+                   std::string topology = {});
 
 /// Interval at which a waiting creation checks that its partners still run: 50 ms.
 inline constexpr base::Nanoseconds kCreationCheckInterval = 50'000'000;
@@ -128,7 +129,8 @@ class Creations {
   struct Call {
     std::string scope;  ///< see CreationKey
     std::string tag;
-    GroupPtr group;  ///< the caller must be a member
+    GroupPtr group;          ///< the caller must be a member
+    std::string topology{};  ///< see CreationKey
     base::TracedOperation operation{};
     std::uint32_t vci = 0;  ///< requested; rank 0's request is used
     /// Checked periodically during the wait; an error ends it (for example, the parent is revoked).
@@ -283,6 +285,8 @@ class Creations {
                                                                      const StatusReply& reply);
   std::optional<std::string> disagree_on_group(const Creation& mine, const CreationKey& other,
                                                int rank) const;
+  std::string disagreement_on_topology(const Creation& mine, const CreationKey& other,
+                                       int rank) const;
   std::string disagreement_on_tag(const Creation& mine, const CreationKey& other, int rank) const;
   std::string describe_wait(const Creation& mine, int rank, const StatusReply& reply) const;
   /// True if another thread of this process may call while one waits in a creation.

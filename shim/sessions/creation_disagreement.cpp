@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Detects members that called one creation with different groups or tags. Each would otherwise wait
-// forever in its own creation.
+// Detects members that called one creation with different groups, topologies or tags. Each would
+// otherwise wait forever in its own creation.
 #include <algorithm>
 
 #include "shim/base/thread_count.hpp"
@@ -22,18 +22,31 @@ std::string member_text(const Creation& mine, int rank) {
 }  // namespace
 
 /// Return error text if `rank`, which is in the other creation, can never join this one: the tags
-/// are equal, the groups differ, and the other group contains this process. A process uses a tag in
-/// one call at a time (MPI-4.1 §7.4.2), so both processes wait for each other to leave their
-/// creations. If the other group does not contain this process, the member may still join.
+/// are equal, the groups or the topologies differ, and the other group contains this process. A
+/// process uses a tag in one call at a time (MPI-4.1 §7.4.2), so both processes wait for each other
+/// to leave their creations. If the other group does not contain this process, the member may still
+/// join.
 std::optional<std::string> Creations::disagree_on_group(const Creation& mine,
                                                         const CreationKey& other, int rank) const {
   if (other.scope != mine.key.scope || other.tag != mine.key.tag || other == mine.key)
     return std::nullopt;
   const auto other_group = Group::of_ranges(other.ranges);
   if (other_group->rank_of(process_.self()) == kUndefined) return std::nullopt;
+  if (other.topology != mine.key.topology) return disagreement_on_topology(mine, other, rank);
   return "members disagree on the group for tag \"" + other.tag +
          "\": " + process_text(process_.self()) + " has " + mine.group->text() + ", " +
          member_text(mine, rank) + " has " + other_group->text();
+}
+
+std::string Creations::disagreement_on_topology(const Creation& mine, const CreationKey& other,
+                                                int rank) const {
+  const auto describe = [](const CreationKey& key) {
+    return (key.topology.empty() ? "no topology" : key.topology) + " over " +
+           Group::of_ranges(key.ranges)->text();
+  };
+  return "members disagree on the topology for tag \"" + other.tag +
+         "\": " + process_text(process_.self()) + " has " + describe(mine.key) + ", " +
+         member_text(mine, rank) + " has " + describe(other);
 }
 
 /// True if the groups are equal and the tags differ. That is an error only if neither process has
@@ -137,7 +150,8 @@ std::string Creations::describe_wait(const Creation& mine, int rank,
   const auto by_tag = std::ranges::find_if(
       reply.waiting, [&](const CreationKey& other) { return differs_by_tag(mine.key, other); });
   const CreationKey& other = by_tag == reply.waiting.end() ? reply.waiting.front() : *by_tag;
-  std::string text = "waits in the creation with tag \"" + other.tag + "\"";
+  std::string text = "waits in the creation with tag \"" + other.tag + "\"" +
+                     (other.topology.empty() ? "" : " (" + other.topology + ")");
   if (is_plausible(other, mine.group->at(rank), false))
     text += " over " + Group::of_ranges(other.ranges)->text();
   if (by_tag != reply.waiting.end())

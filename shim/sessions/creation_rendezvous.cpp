@@ -100,7 +100,7 @@ std::optional<base::Result<Agreement>> Creations::try_rendezvous(const Call& cal
   if (process_.rendezvous_table() == nullptr || !process_.has_on_node(*call.group))
     return std::nullopt;
   call.operation.begin(base::Phase::shm_rendezvous);
-  const CreationKey key = key_of(call.scope, call.tag, *call.group);
+  const CreationKey key = key_of(call.scope, call.tag, *call.group, call.topology);
   RendezvousWait wait{key};
   auto agreed = begin_rendezvous(key, wait) ? rendezvous(call, wait) : std::nullopt;
   end_rendezvous(wait);

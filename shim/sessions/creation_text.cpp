@@ -19,8 +19,9 @@ std::string Creations::seconds_text(double seconds) {
 }
 
 std::string Creations::name_of(const Creation& creation) {
-  return "communicator creation with tag \"" + creation.key.tag + "\" over group " +
-         creation.group->text();
+  const std::string& topology = creation.key.topology;
+  return "communicator creation with tag \"" + creation.key.tag + "\"" +
+         (topology.empty() ? "" : " (" + topology + ")") + " over group " + creation.group->text();
 }
 
 std::string Creations::describe(const Creation& creation, int rank) const {

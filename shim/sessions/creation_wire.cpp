@@ -19,6 +19,7 @@ class Writer : public ByteWriter {
     text(key.scope);
     text(key.tag);
     ranges(key.ranges);
+    text(key.topology);
   }
   void ranges(const std::vector<ProcessRange>& ranges) {
     number(static_cast<std::uint32_t>(ranges.size()));
@@ -45,7 +46,7 @@ class Reader : public ByteReader {
     if (value > kMaxItems) refuse();
     return ok() ? value : 0;
   }
-  CreationKey key() { return {text(), text(), ranges()}; }
+  CreationKey key() { return {text(), text(), ranges(), text()}; }  // in this order
   std::vector<ProcessRange> ranges() {
     std::vector<ProcessRange> ranges;
     for (std::uint32_t left = count(); left > 0 && ok(); --left) {
@@ -173,7 +174,8 @@ std::size_t CreationKeyHash::operator()(const CreationKey& key) const {
   const std::string_view ranges(reinterpret_cast<const char*>(key.ranges.data()),
                                 key.ranges.size() * sizeof(ProcessRange));
   std::size_t hash = 0;
-  for (std::string_view part : {std::string_view(key.scope), std::string_view(key.tag), ranges})
+  for (std::string_view part : {std::string_view(key.scope), std::string_view(key.tag), ranges,
+                                std::string_view(key.topology)})
     hash = hash * 31 + std::hash<std::string_view>()(part);
   return hash;
 }

@@ -24,6 +24,7 @@ struct CreationKey {
   std::string scope;
   std::string tag;
   std::vector<ProcessRange> ranges;  ///< the group, normalized
+  std::string topology{};            ///< TopologyOfGroup::text; empty without topology
   bool operator==(const CreationKey&) const = default;
 };
 /// Hash for maps.

@@ -53,12 +53,11 @@ base::Result<CommunicatorPtr> with_grid(base::Result<CommunicatorPtr> made,
   return made;
 }
 
-/// Return text for the tag, so that creations with different grids report a disagreement.
 std::string text_of(const CartesianArguments& grid) {
-  std::string text = " (grid";
+  std::string text = "grid";
   for (std::size_t i = 0; i < grid.dims.size(); ++i)
     text += (i == 0 ? " " : "x") + std::to_string(grid.dims[i]) + (grid.periods[i] != 0 ? "p" : "");
-  return text + (grid.reorder ? ", reordered)" : ")");
+  return text + (grid.reorder ? ", reordered" : "");
 }
 
 }  // namespace
@@ -71,14 +70,11 @@ base::Result<CommunicatorPtr> cart_create(const CommunicatorPtr& parent,
 
 base::Result<CommunicatorPtr> cart_create_from_group(const FromGroup& from,
                                                      const CartesianArguments& grid) {
-  SHIM_TRY_ASSIGN(Process* const found, from.session->process());
-  Process& process = *found;
-  SHIM_TRY_ASSIGN(GroupPtr members, members_of(grid, *from.group, process));
-  const bool is_beyond = members->rank_of(process.self()) == kUndefined &&
-                         from.group->rank_of(process.self()) != kUndefined;
-  if (is_beyond) return CommunicatorPtr();
+  SHIM_TRY_ASSIGN(Process* const process, from.session->process());
+  SHIM_TRY_ASSIGN(GroupPtr members, members_of(grid, *from.group, *process));
+  const TopologyOfGroup topology{text_of(grid), std::move(members)};
   return with_grid(
-      create_from_group(from.session, members, from.tag + text_of(grid), from.info, from.handler),
+      create_from_group(from.session, from.group, from.tag, from.info, from.handler, &topology),
       grid);
 }
 

@@ -274,10 +274,9 @@ base::Result<CommunicatorPtr> dist_graph_create(const CommunicatorPtr& parent,
 
 base::Result<CommunicatorPtr> dist_graph_create_adjacent_from_group(
     const FromGroup& from, base::Result<DistributedGraph> given, bool reorder) {
-  SHIM_TRY_ASSIGN(
-      CommunicatorPtr made,
-      create_from_group(from.session, from.group, from.tag + " (distributed graph, adjacent)",
-                        from.info, from.handler));
+  const TopologyOfGroup topology{"distributed graph, adjacent", from.group};
+  SHIM_TRY_ASSIGN(CommunicatorPtr made, create_from_group(from.session, from.group, from.tag,
+                                                          from.info, from.handler, &topology));
   if (!made) return made;
   MemberEdges checked = checked_part(std::move(given), made->size());
   auto placed = with_graph(std::move(made), std::move(checked.graph), reorder);
@@ -288,9 +287,9 @@ base::Result<CommunicatorPtr> dist_graph_create_adjacent_from_group(
 base::Result<CommunicatorPtr> dist_graph_create_from_group(const FromGroup& from,
                                                            base::Result<EdgeList> edges,
                                                            bool reorder) {
-  SHIM_TRY_ASSIGN(CommunicatorPtr made,
-                  create_from_group(from.session, from.group, from.tag + " (distributed graph)",
-                                    from.info, from.handler));
+  const TopologyOfGroup topology{"distributed graph", from.group};
+  SHIM_TRY_ASSIGN(CommunicatorPtr made, create_from_group(from.session, from.group, from.tag,
+                                                          from.info, from.handler, &topology));
   if (!made) return made;
   SHIM_TRY_ASSIGN(DistributedGraph own, gather_own(*made, std::move(edges)));
   return with_graph(std::move(made), std::move(own), reorder);

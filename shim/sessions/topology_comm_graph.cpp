@@ -70,17 +70,15 @@ base::Result<int> graph_map(const Communicator& comm, const Graph& graph) {
 
 base::Result<CommunicatorPtr> graph_create_from_group(const FromGroup& from, const Graph& graph,
                                                       bool reorder) {
-  SHIM_TRY_ASSIGN(Process* const found, from.session->process());
-  Process& process = *found;
-  SHIM_TRY_ASSIGN(GroupPtr members, members_of(graph, *from.group, reorder, process));
-  const base::ProcessId self = process.self();
-  if (members->rank_of(self) == kUndefined && from.group->rank_of(self) != kUndefined)
-    return CommunicatorPtr();
-  // creations with different graphs report a disagreement
-  const std::string tag = from.tag + " (graph of " + std::to_string(graph.index.size()) +
-                          " nodes and " + std::to_string(graph.edges.size()) + " edges" +
-                          (reorder ? ", reordered)" : ")");
-  return with_graph(create_from_group(from.session, members, tag, from.info, from.handler), graph);
+  SHIM_TRY_ASSIGN(Process* const process, from.session->process());
+  SHIM_TRY_ASSIGN(GroupPtr members, members_of(graph, *from.group, reorder, *process));
+  const TopologyOfGroup topology{"graph of " + std::to_string(graph.index.size()) + " nodes and " +
+                                     std::to_string(graph.edges.size()) + " edges" +
+                                     (reorder ? ", reordered" : ""),
+                                 std::move(members)};
+  return with_graph(
+      create_from_group(from.session, from.group, from.tag, from.info, from.handler, &topology),
+      graph);
 }
 
 }  // namespace shim::sessions

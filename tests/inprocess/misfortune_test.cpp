@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <thread>
 
@@ -11,6 +12,7 @@
 #include "shim/sessions/address_lookup.hpp"
 #include "shim/sessions/creation.hpp"
 #include "shim/sessions/creation_wire.hpp"
+#include "shim/sessions/topology_comm.hpp"
 #include "victim.hpp"
 
 namespace shim::sessions::testing {
@@ -59,6 +61,66 @@ TEST_P(Disagreement, OnTheTagIsReportedToAll) {
                 Each(AllOf(StartsWith("MPI_ERR_NOT_SAME"), HasSubstr("disagree on the tag"),
                            HasSubstr("test.one"), HasSubstr("test.another"))));
     EXPECT_EQ(errors.values().size(), 4u);
+  }
+}
+
+using MakeFromGroup = std::function<base::Result<CommunicatorPtr>(const FromGroup&)>;
+
+MakeFromGroup grid(std::vector<int> dims, std::vector<int> periods, bool reorder = false) {
+  const CartesianArguments arguments{std::move(dims), std::move(periods), reorder};
+  return [arguments](const FromGroup& from) { return cart_create_from_group(from, arguments); };
+}
+
+/// Return a graph in which each node has one neighbor.
+MakeFromGroup ring(int nodes) {
+  Graph graph;
+  for (int node = 0; node < nodes; ++node) {
+    graph.index.push_back(node + 1);
+    graph.edges.push_back((node + 1) % nodes);
+  }
+  return [graph](const FromGroup& from) { return graph_create_from_group(from, graph, false); };
+}
+
+MakeFromGroup without_topology() {
+  return [](const FromGroup& from) {
+    return create_from_group(from.session, from.group, from.tag, from.info, from.handler);
+  };
+}
+
+/// The sessions allow several threads, but a process uses a tag in one call at a time.
+TEST_P(Disagreement, OnTheTopologyIsReportedToAll) {
+  struct Case {
+    MakeFromGroup usual, deviating;
+    const char *usual_text, *deviating_text;
+  };
+  const Case cases[] = {
+      {grid({2, 2}, {0, 0}), grid({4}, {0}), "grid 2x2", "grid 4"},
+      {grid({2, 2}, {0, 0}), grid({2, 2}, {0, 1}), "grid 2x2", "grid 2x2p"},
+      {grid({2, 2}, {0, 0}), grid({2, 2}, {0, 0}, true), "grid 2x2", "grid 2x2, reordered"},
+      {grid({2, 2}, {0, 0}), grid({3}, {0}), "grid 2x2", "grid 3"},
+      {ring(4), ring(3), "graph of 4 nodes", "graph of 3 nodes"},
+      {grid({4}, {0}), ring(4), "grid 4", "graph of 4 nodes"},
+      {without_topology(), grid({3}, {0}), "{0-3}", "grid 3"},
+  };
+  base::Settings settings = Cluster::settings();
+  settings.create_timeout = 10;
+  for (const Case& each : cases) {
+    for (int deviating : {0, 1}) {
+      SCOPED_TRACE(std::string(each.deviating_text) + " at rank " + std::to_string(deviating));
+      Cluster cluster(GetParam(), settings);
+      Collected<std::string> errors;
+      cluster.run([&](Member& member) {
+        const MakeFromGroup& make = member.rank() == deviating ? each.deviating : each.usual;
+        errors.add(error_text(
+            make({member.session(), member.world(), "test.topology", nullptr, nullptr})));
+        exercise(member.create_world("test.after"), 1);
+      });
+      EXPECT_THAT(errors.values(),
+                  Each(AllOf(StartsWith("MPI_ERR_NOT_SAME"), HasSubstr("disagree on the topology"),
+                             HasSubstr("\"test.topology\""), HasSubstr(each.usual_text),
+                             HasSubstr(each.deviating_text))));
+      EXPECT_EQ(errors.values().size(), 4u);
+    }
   }
 }
 
@@ -571,8 +633,8 @@ TEST(Damaged, DamagedMessagesAreIgnored) {
         const CreationKey key{"", "test.damaged", ranges};
         ASSERT_TRUE(engine.send_control({0, 0}, encode(ContributionMessage{key, table_of({1})})));
         ASSERT_TRUE(engine.send_control({0, 0}, encode(StatusRequest{key, 0, 0, {}})));
-        ASSERT_TRUE(
-            engine.send_control({0, 0}, encode(FailureMessage{key, 0, base::ErrorClass::other, "?", {}})));
+        ASSERT_TRUE(engine.send_control(
+            {0, 0}, encode(FailureMessage{key, 0, base::ErrorClass::other, "?", {}})));
       }
       // for the right group, but with ranks outside it
       const CreationKey key{"", "test.damaged", {{0, 0, 2, 1}}};

@@ -12,7 +12,7 @@ namespace shim::sessions {
 namespace {
 
 CreationKey key(std::string tag) {
-  return {"scope", std::move(tag), {{0, 0, 4, 1}, {0, 9, 3, -2}}};
+  return {"scope", std::move(tag), {{0, 0, 4, 1}, {0, 9, 3, -2}}, "grid 7"};
 }
 
 constexpr std::uint32_t kProcesses = 64;
@@ -55,13 +55,17 @@ TEST(CreationWire, EveryMessageRoundTrips) {
 }
 
 TEST(CreationWire, KeysDifferInEveryPart) {
-  const CreationKey one{"s", "t", {{0, 0, 4, 1}}};
+  const CreationKey one{"s", "t", {{0, 0, 4, 1}}, "grid 4"};
   const CreationKeyHash hash;
-  EXPECT_EQ(hash(one), hash(CreationKey{"s", "t", {{0, 0, 4, 1}}}));
+  EXPECT_EQ(hash(one), hash(CreationKey{"s", "t", {{0, 0, 4, 1}}, "grid 4"}));
   for (const CreationKey& other :
-       {CreationKey{"st", "", {{0, 0, 4, 1}}}, CreationKey{"t", "s", {{0, 0, 4, 1}}},
-        CreationKey{"s", "u", {{0, 0, 4, 1}}}, CreationKey{"s", "t", {{0, 0, 4, 2}}}}) {
+       {CreationKey{"st", "", {{0, 0, 4, 1}}, "grid 4"},
+        CreationKey{"t", "s", {{0, 0, 4, 1}}, "grid 4"},
+        CreationKey{"s", "u", {{0, 0, 4, 1}}, "grid 4"},
+        CreationKey{"s", "t", {{0, 0, 4, 2}}, "grid 4"},
+        CreationKey{"s", "t", {{0, 0, 4, 1}}, "grid 2x2"}, CreationKey{"s", "t", {{0, 0, 4, 1}}}}) {
     EXPECT_NE(one, other);
+    EXPECT_NE(bytes_of(one), bytes_of(other));
     EXPECT_NE(hash(one), hash(other)) << "equal hashes would be correct, but slow";
   }
 }
