@@ -23,13 +23,12 @@ base::Result<CommunicatorPtr> split(const CommunicatorPtr& parent, int color, in
     return base::Error(base::ErrorClass::arg,
                        "the color " + std::to_string(color) + " is negative and not MPI_UNDEFINED");
   if (parent->is_inter()) return split_inter(parent, color, key);
-  Offer own = make_offer(parent->process());
-  own.color = color, own.key = key;
-  SHIM_TRY_ASSIGN(auto offers, allgather_offers(*parent, own));
-  if (color == kUndefined) return decline_offer(*parent, own);
+  OwnOffer own(*parent, color, key);
+  SHIM_TRY_ASSIGN(auto offers, allgather_offers(*parent, *own));
+  if (color == kUndefined) return CommunicatorPtr();
   const std::vector<int> ranks = ranks_of_color(offers, color);
   SHIM_TRY_ASSIGN(GroupPtr group, include(*parent->group(), ranks));
-  return make_from_offers(*parent, std::move(group), ranks, offers);
+  return own.used_by(make_from_offers(*parent, std::move(group), ranks, offers));
 }
 
 }  // namespace shim::sessions

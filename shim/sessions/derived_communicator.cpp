@@ -78,9 +78,14 @@ Offer make_offer(Process& process) {
   return offer;
 }
 
-CommunicatorPtr decline_offer(const Communicator& parent, const Offer& own) {
-  parent.engine().skip_base(own.context_base);  // no other process knows of a context of it
-  return nullptr;
+OwnOffer::OwnOffer(const Communicator& parent, std::int32_t color, std::int32_t key)
+    : engine_(parent.engine()), offer_(make_offer(parent.process())) {
+  offer_.color = color;
+  offer_.key = key;
+}
+
+OwnOffer::~OwnOffer() {
+  if (!is_used_) engine_.skip_base(offer_.context_base);
 }
 
 base::Result<std::vector<Offer>> allgather_offers(Communicator& parent, const Offer& own) {
@@ -109,22 +114,22 @@ base::Result<CommunicatorPtr> derive(const CommunicatorPtr& parent, const GroupP
   const bool is_member = group->rank_of(parent->process().self()) != kUndefined;
   if (auto path = parent->next_child_path())
     return is_member ? derive_locally(*parent, group, *path) : nullptr;
-  const Offer own = make_offer(parent->process());
-  SHIM_TRY_ASSIGN(auto offers, allgather_offers(*parent, own));
-  if (!is_member) return decline_offer(*parent, own);
-  return make_from_offers(*parent, group, parent_ranks(*parent, *group), offers);
+  OwnOffer own(*parent);
+  SHIM_TRY_ASSIGN(auto offers, allgather_offers(*parent, *own));
+  if (!is_member) return CommunicatorPtr();
+  return own.used_by(make_from_offers(*parent, group, parent_ranks(*parent, *group), offers));
 }
 
 coll::Task duplicate_by_exchange(coll::CollSeq seq, CommunicatorPtr parent,
                                  std::function<void(CommunicatorPtr)> made) {
   const types::Type* byte = &types::byte_type();
-  const Offer own = make_offer(parent->process());
+  OwnOffer own(*parent);
   std::vector<Offer> offers(static_cast<std::size_t>(parent->size()));
-  coll::Task all = coll::allgather(seq, {&own, sizeof own, byte},
-                                   {offers.data(), sizeof own, byte});
+  coll::Task all = coll::allgather(seq, {&*own, sizeof(Offer), byte},
+                                   {offers.data(), sizeof(Offer), byte});
   co_await all;
-  CommunicatorPtr copy = make_from_offers(*parent, parent->group(),
-                                          parent_ranks(*parent, *parent->group()), offers);
+  CommunicatorPtr copy = own.used_by(
+      make_from_offers(*parent, parent->group(), parent_ranks(*parent, *parent->group()), offers));
   copy->set_topology(parent->topology());
   made(std::move(copy));
 }

@@ -24,8 +24,27 @@ struct Offer {
 static_assert(sizeof(Offer) == 32);
 
 Offer make_offer(Process& process);
-/// Return null and skip the offered context base, for a member outside the new communicator.
-CommunicatorPtr decline_offer(const Communicator& parent, const Offer& own);
+/// This member's offer for a communicator made from the parent. The destructor skips its context
+/// base, unless a communicator uses it: no message to that base is kept, whatever other members do.
+class OwnOffer {
+ public:
+  explicit OwnOffer(const Communicator& parent, std::int32_t color = 0, std::int32_t key = 0);
+  ~OwnOffer();
+  OwnOffer(const OwnOffer&) = delete;
+  OwnOffer& operator=(const OwnOffer&) = delete;
+
+  const Offer& operator*() const { return offer_; }
+  /// Return the communicator; if it is not null, it uses the offer.
+  CommunicatorPtr used_by(CommunicatorPtr made) {
+    if (made) is_used_ = true;
+    return made;
+  }
+
+ private:
+  p2p::Engine& engine_;
+  Offer offer_;
+  bool is_used_ = false;
+};
 /// Return the ranks with this color, sorted by key, then rank.
 std::vector<int> ranks_of_color(const std::vector<Offer>& offers, int color);
 /// Return all members' offers by rank. Collective over the parent.

@@ -143,8 +143,10 @@ base::Result<CommunicatorPtr> duplicate_inter(const CommunicatorPtr& parent) {
   SHIM_TRY(check_not_revoked(*parent));
   auto path = parent->next_child_path();
   if (!path || !path->child(1)) {  // child 1 would be the communicator of its local group
-    SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*parent, make_offer(parent->process())));
-    return make_of_color(*parent, offers, 0);
+    OwnOffer own(*parent);
+    SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*parent, *own));
+    SHIM_TRY_ASSIGN(CommunicatorPtr made, make_of_color(*parent, offers, 0));
+    return own.used_by(std::move(made));
   }
   Communicator::Parts parts{
       .session = parent->session(), .id = parent->id(), .error_handler = parent->error_handler()};
@@ -157,11 +159,10 @@ base::Result<CommunicatorPtr> duplicate_inter(const CommunicatorPtr& parent) {
 }
 
 base::Result<CommunicatorPtr> split_inter(const CommunicatorPtr& parent, int color, int key) {
-  Offer own = make_offer(parent->process());
-  own.color = color, own.key = key;
-  SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*parent, own));
+  OwnOffer own(*parent, color, key);
+  SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*parent, *own));
   SHIM_TRY_ASSIGN(CommunicatorPtr made, make_of_color(*parent, offers, color));
-  return made ? made : decline_offer(*parent, own);
+  return own.used_by(std::move(made));
 }
 
 base::Result<CommunicatorPtr> create_inter(const CommunicatorPtr& parent, const Group& group) {
@@ -171,9 +172,8 @@ base::Result<CommunicatorPtr> create_inter(const CommunicatorPtr& parent, const 
 }
 
 base::Result<CommunicatorPtr> merge(const CommunicatorPtr& inter, bool high) {
-  Offer own = make_offer(inter->process());
-  own.color = high;
-  SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*inter, own));
+  OwnOffer own(*inter, high);
+  SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*inter, *own));
   for (const Offers* side : {&offers.local, &offers.remote})
     if (!std::ranges::all_of(
             *side, [&](const Offer& offer) { return offer.color == side->front().color; }))
@@ -189,7 +189,7 @@ base::Result<CommunicatorPtr> merge(const CommunicatorPtr& inter, bool high) {
                            : set_union(*inter->remote_group(), *inter->group());
   std::vector<int> ranks(first.size());
   std::iota(ranks.begin(), ranks.end(), 0);
-  return make_from_offers(*inter, std::move(both), ranks, first);
+  return own.used_by(make_from_offers(*inter, std::move(both), ranks, first));
 }
 
 }  // namespace shim::sessions

@@ -272,8 +272,12 @@ p2p::Request* begin_agree(const CommunicatorPtr& comm, std::int32_t* flag) {
 base::Result<CommunicatorPtr> shrink(const CommunicatorPtr& comm) {
   std::uint32_t own_base = 0;
   SurvivorCall call(comm, vote_to_shrink(*comm, own_base));
-  SHIM_TRY_ASSIGN(const Decision* decision, call.wait());
-  return end_shrink(comm, *decision, own_base);
+  const auto decision = call.wait();
+  if (!decision) {
+    comm->engine().skip_base(own_base);  // the others may send to it
+    return decision.error().clone();
+  }
+  return end_shrink(comm, **decision, own_base);
 }
 
 p2p::Request* begin_shrink(const CommunicatorPtr& comm,

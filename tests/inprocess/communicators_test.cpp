@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests communicators made from communicators.
+#include <atomic>
+
 #include "cluster.hpp"
+#include "shim/sessions/intercommunicator.hpp"
 #include "shim/sessions/neighbours.hpp"
+#include "shim/sessions/survivors.hpp"
 #include "shim/sessions/topology_comm.hpp"
 
 namespace shim::sessions::testing {
@@ -229,6 +233,43 @@ TEST_P(Communicators, TopologiesCanBeCreatedFromGroups) {
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Communicators,
                          ::testing::Values(World::of(1, 4), World::of(2, 3), World::dealt(3, 5)));
+
+/// Return the context base that this process took last.
+std::uint32_t last_context_base(Process& process) {
+  const std::uint32_t next = process.take_context_base();
+  process.skip_base(next);
+  return next - 1;
+}
+
+void expect_last_base_ended(const Member& member, const char* call) {
+  Process& process = member.process();
+  EXPECT_TRUE(process.all_engines()->ended_bases()->contains(last_context_base(process))) << call;
+}
+
+/// Messages to such a base would be kept forever.
+TEST_P(Communicators, FailedCallsKeepNoContextBase) {
+  Cluster cluster(GetParam());
+  std::atomic<int> merged = 0;
+  cluster.run([&](Member& member) {
+    CommunicatorPtr world = member.create_world("test.failed");
+    CommunicatorPtr half = *split(world, world->rank() % 2, 0);
+    CommunicatorPtr inter = *intercomm_create(half, 0, Bridge{world, 1 - world->rank() % 2, 3});
+    EXPECT_FALSE(merge(inter, world->rank() < 2)) << "members of a group pass different values";
+    expect_last_base_ended(member, "merge with different values");
+    // no member revokes before all have merged
+    ++merged;
+    const auto waited = member.process().engine().wait_until(
+        [&] { return merged == cluster.size(); }, base::Deadline::after_seconds(20));
+    ASSERT_TRUE(waited && *waited);
+    for (const CommunicatorPtr& comm : {world, inter}) revoke(*comm);
+    EXPECT_FALSE(split(world, 0, 0));
+    expect_last_base_ended(member, "split");
+    EXPECT_FALSE(split(inter, 0, 0));
+    expect_last_base_ended(member, "split of an intercommunicator");
+    EXPECT_FALSE(merge(inter, false));
+    expect_last_base_ended(member, "merge");
+  });
+}
 
 TEST(Communicator, IsListedAsObjectOfItsSession) {
   Cluster cluster(World::of(1, 1));

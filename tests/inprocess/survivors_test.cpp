@@ -179,6 +179,60 @@ TEST_P(Survivors, AcknowledgeInTheOrderOfFailures) {
   });
 }
 
+/// A transport without packets whose polls fail if a test says so.
+class FailingTransport final : public transport::Transport {
+ public:
+  std::string_view name() const override { return "failing"; }
+  std::size_t max_packet_bytes() const override { return 1024; }
+  transport::Bytes address() const override { return {}; }
+  base::Result<transport::Link*> open(transport::ConstSpan) override { return error(); }
+  base::Result<transport::Attempt> try_send(transport::Link&, transport::ConstSpan,
+                                            transport::ConstSpan) override {
+    return transport::Attempt::again;
+  }
+  base::Result<int> poll(transport::Sink&) override {
+    if (is_failing) return error();
+    return 0;
+  }
+  base::Result<transport::Attempt> try_read(transport::Link&, std::uint64_t,
+                                            std::span<std::byte>) override {
+    return transport::Attempt::unsupported;
+  }
+  bool is_flushed() const override { return true; }
+  bool can_sleep() const override { return false; }
+  void sleep(std::int64_t, const LastCheck&, std::span<const int>) override {}
+  const Counts& counts() const override { return counts_; }
+
+  bool is_failing = false;
+
+ private:
+  static base::Error error() { return {base::ErrorClass::other, "the transport fails"}; }
+  Counts counts_;
+};
+
+/// The other members may send to the context base of its vote.
+TEST_P(Survivors, ShrinkThatFailsKeepsNoContextBase) {
+  constexpr int kFailing = 3;
+  FailingTransport transport;
+  cluster.run([&](Member& member) {
+    const CommunicatorPtr comm = member.create_world("test.failing");
+    if (member.rank() != kFailing) {
+      EXPECT_TRUE(shrink(comm));
+      return;
+    }
+    Process& process = member.process();
+    process.engine().add_transport(transport);
+    transport.is_failing = true;
+    const auto shrunk = shrink(comm);
+    transport.is_failing = false;
+    ASSERT_FALSE(shrunk);
+    EXPECT_EQ(shrunk.error().text(), "the transport fails");
+    const std::uint32_t next = process.take_context_base();
+    process.skip_base(next);
+    EXPECT_TRUE(process.all_engines()->ended_bases()->contains(next - 1));
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Nodes, Survivors, ::testing::Values(World::of(1, 4), World::of(2, 2)),
                          [](const auto& world) {
                            return world.index == 0 ? "OneNode" : "TwoNodes";
