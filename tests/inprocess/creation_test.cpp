@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "cluster.hpp"
+#include "shim/sessions/topology_comm.hpp"
 
 namespace shim::sessions::testing {
 namespace {
@@ -230,6 +231,55 @@ TEST_P(ExchangeStrategies, SubsetsOverNodes) {
               0u);  // counts of this incarnation; a group of one needs no launcher
     exercise(member.create({0}, "test.self"), 1);
     EXPECT_EQ(member.process().bootstrap().counts().fences, 0u);
+  });
+}
+
+/// With the exchange world_fence, members of the group that are not in the topology, and processes
+/// outside the group, take part in the fence.
+class WorldFence : public ::testing::Test {
+ protected:
+  static base::Settings settings() {
+    base::Settings settings = Cluster::settings();
+    settings.exchange = "world_fence";
+    settings.create_timeout = 10;
+    return settings;
+  }
+  Cluster cluster{World::of(2, 2), settings()};
+};
+
+TEST_F(WorldFence, IncludesMembersBeyondTheTopology) {
+  cluster.run([&](Member& member) {
+    const FromGroup from{member.session(), member.world(), "test.topology", nullptr, nullptr};
+    for (int size : {1, 2, 3}) {
+      auto grid = cart_create_from_group(from, {{size}, {0}, false});
+      ASSERT_TRUE(grid) << grid.error().text();
+      ASSERT_EQ(*grid != nullptr, member.rank() < size);
+      if (*grid) exercise(*grid, size);
+      Graph points;
+      points.index.assign(static_cast<std::size_t>(size - 1), 0);
+      auto graph = graph_create_from_group(from, points, false);
+      ASSERT_TRUE(graph) << graph.error().text();
+      ASSERT_EQ(*graph != nullptr, member.rank() < size - 1);
+      if (*graph) exercise(*graph, size);
+    }
+    exercise(member.create_world("test.after"), 1);
+  });
+}
+
+TEST_F(WorldFence, IncludesProcessesOutsideTheGroupOfATopology) {
+  cluster.run([&](Member& member) {
+    if (member.rank() == 3) {
+      auto none = create_from_group(member.session(), Group::empty(), "test.topology", nullptr,
+                                    nullptr);
+      ASSERT_TRUE(none) << none.error().text();
+    } else {
+      auto point = cart_create_from_group(
+          {member.session(), member.group({0, 1, 2}), "test.topology", nullptr, nullptr},
+          {{1}, {0}, false});
+      ASSERT_TRUE(point) << point.error().text();
+      EXPECT_EQ(*point != nullptr, member.rank() == 0);
+    }
+    exercise(member.create_world("test.after"), 1);
   });
 }
 

@@ -112,6 +112,23 @@ int main(void) {
   MUST(MPIX_Cart_create_from_group(MPI_GROUP_EMPTY, "empty", MPI_INFO_NULL, MPI_ERRORS_RETURN, 1,
                                    one, periods, 0, &none));
   EXPECT(none == MPI_COMM_NULL, "of an empty group");
+  if (size > 2) { /* a group of one takes part in no fence (INTERSESSION_EXCHANGE=world_fence) */
+    MPI_Group others;
+    int zero = 0, line[1] = {size - 1};
+    MUST(MPI_Group_excl(group, 1, &zero, &others));
+    MUST(MPIX_Cart_create_from_group(rank == 0 ? MPI_GROUP_EMPTY : others, "others", MPI_INFO_NULL,
+                                     MPI_ERRORS_RETURN, 1, line, periods, 0, &comm));
+    EXPECT((comm == MPI_COMM_NULL) == (rank == 0), "outside the group");
+    if (comm != MPI_COMM_NULL) {
+      check(comm, MPI_CART, size - 1);
+      MUST(MPI_Comm_free(&comm));
+    }
+    MUST(MPI_Group_free(&others));
+    MUST(MPIX_Cart_create_from_group(group, "all", MPI_INFO_NULL, MPI_ERRORS_RETURN, 2, dims,
+                                     periods, 0, &comm));
+    check(comm, MPI_CART, size);
+    MUST(MPI_Comm_free(&comm));
+  }
   MUST(MPI_Group_free(&group));
   MUST(MPI_Session_finalize(&session));
   return verdict();

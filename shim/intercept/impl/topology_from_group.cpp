@@ -10,6 +10,7 @@
 #include "shim/intercept/impl/group_arguments.hpp"
 #include "shim/intercept/impl/topology_arguments.hpp"
 #include "shim/intercept/info_handles.hpp"
+#include "shim/intercept/lifetime.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -29,11 +30,15 @@ int create(const char* function, MPI_Group handle, const char* tag, MPI_Info inf
     SHIM_TRY(check_string_tag(tag));
     SHIM_TRY_ASSIGN(from.info, copy_info(info));
     CommunicatorPtr made;
-    if (group.group->size() > 0) {
-      from.group = group.group;
-      from.tag = tag;
+    from.group = group.group;
+    from.tag = tag;
+    if (from.group->size() > 0) {
       SHIM_TRY_ASSIGN(from.session, session_of_group(group));
       SHIM_TRY_ASSIGN(made, make(from));
+    } else if ((from.session = any_session()) != nullptr) {
+      // takes part in the fence of the job (exchange=world_fence)
+      SHIM_TRY_ASSIGN(made, sessions::create_from_group(from.session, from.group, from.tag,
+                                                        from.info, from.handler));
     }
     SHIM_TRY_ASSIGN(*newcomm, make_comm_handle(std::move(made)));
     return {};
