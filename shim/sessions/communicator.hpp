@@ -174,7 +174,8 @@ struct HardwareLevel {
 /// does. Collective over the parent.
 base::Result<HardwareLevel> split_at_next_level(const CommunicatorPtr& parent, int key);
 /// Split the parent by process set: one communicator per set named by its members; null for
-/// processes outside the set they name. Collective over the parent.
+/// processes outside the set they name. A name has several sets if the sets differ by process
+/// (mpi://SELF). Collective over the parent.
 base::Result<CommunicatorPtr> split_by_pset(const CommunicatorPtr& parent, const std::string& name,
                                             int key);
 /// MPI_Comm_create_group. Collective over the group only. Errors: group (not a part of the parent's

@@ -8,7 +8,7 @@
 
 namespace shim::sessions {
 
-std::vector<int> ranks_of_color(const std::vector<Offer>& offers, int color) {
+std::vector<int> ranks_of_color(const std::vector<Offer>& offers, std::int64_t color) {
   std::vector<int> ranks;
   for (std::size_t rank = 0; rank < offers.size(); ++rank)
     if (offers[rank].color == color) ranks.push_back(static_cast<int>(rank));
@@ -22,6 +22,11 @@ base::Result<CommunicatorPtr> split(const CommunicatorPtr& parent, int color, in
   if (color < 0 && color != kUndefined)
     return base::Error(base::ErrorClass::arg,
                        "the color " + std::to_string(color) + " is negative and not MPI_UNDEFINED");
+  return split_by_color(parent, color, key);
+}
+
+base::Result<CommunicatorPtr> split_by_color(const CommunicatorPtr& parent, std::int64_t color,
+                                             int key) {
   if (parent->is_inter()) return split_inter(parent, color, key);
   OwnOffer own(*parent, color, key);
   SHIM_TRY_ASSIGN(auto offers, allgather_offers(*parent, *own));

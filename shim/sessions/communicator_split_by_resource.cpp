@@ -6,8 +6,9 @@
 #include <functional>
 
 #include "shim/bootstrap/hardware.hpp"
-#include "shim/sessions/communicator.hpp"
+#include "shim/sessions/derived_communicator.hpp"
 #include "shim/sessions/process.hpp"
+#include "shim/sessions/pset_names.hpp"
 
 namespace shim::sessions {
 namespace {
@@ -15,8 +16,6 @@ namespace {
 constexpr std::string_view kSharedMemory = "mpi_shared_memory", kHwloc = "hwloc://";
 /// At most 32 kinds of hardware on one machine; hwloc has fewer than 20 types.
 constexpr std::size_t kMaxKinds = 32;
-/// Instances of one kind on one node.
-constexpr int kMaxInstances = 4096;
 
 int own_node(Process& process) {
   return static_cast<int>(process.bootstrap().node_map().node_of(process.self().rank));
@@ -28,15 +27,34 @@ std::vector<bootstrap::HardwareResource> own_hardware(Process& process) {
   return found ? *std::move(found) : std::vector<bootstrap::HardwareResource>();
 }
 
+/// Return a color that no caller of split() can pass. Processes with one text get one color; two
+/// texts get one with a probability of 2^-62. The order of colors does not matter.
+std::int64_t color_of_text(std::string_view text) {
+  constexpr std::int64_t kFirst = std::int64_t{1} << 62;
+  const auto hash = static_cast<std::int64_t>(std::hash<std::string_view>()(text) & (kFirst - 1));
+  return kFirst + hash;
+}
+
 /// kUndefined if the process is bound to no instance of this kind.
-int color_of(Process& process, const std::string& kind) {
-  if (kind == kSharedMemory) return own_node(process);
+std::int64_t color_of_hardware(Process& process, const std::string& kind) {
+  const std::string on_node = kind + " " + std::to_string(own_node(process));
+  if (kind == kSharedMemory) return color_of_text(on_node);
   if (!kind.starts_with(kHwloc)) return kUndefined;
   for (const auto& resource : own_hardware(process))
-    if (resource.type == kind.substr(kHwloc.size()) && resource.is_restricted &&
-        resource.instance < kMaxInstances)
-      return own_node(process) * kMaxInstances + resource.instance;
+    if (resource.type == kind.substr(kHwloc.size()) && resource.is_restricted)
+      return color_of_text(on_node + " " + std::to_string(resource.instance));
   return kUndefined;
+}
+
+/// Sets with one name may differ, for example mpi://SELF of two processes, and a name may have
+/// several spellings.
+std::int64_t color_of_set(const std::string& name, const Group& members) {
+  std::string text = "set " + canonical_pset_name(name);
+  for (const ProcessRange& range : members.ranges())
+    for (const std::int64_t number : {std::int64_t{range.world}, std::int64_t{range.start},
+                                      std::int64_t{range.count}, std::int64_t{range.stride}})
+      text += " " + std::to_string(number);
+  return color_of_text(text);
 }
 
 /// Instances that a process is bound to, the node first; -1 if it is bound to none.
@@ -51,11 +69,6 @@ base::Result<std::vector<Instances>> exchange_instances(Communicator& parent,
   return all;
 }
 
-/// Return a hash of the name as color; the order of colors does not matter.
-int color_of_name(const std::string& name) {
-  return static_cast<int>(std::hash<std::string>()(name) & 0x7fffffff);
-}
-
 }  // namespace
 
 base::Result<CommunicatorPtr> split_by_node(const CommunicatorPtr& parent, int key) {
@@ -64,7 +77,7 @@ base::Result<CommunicatorPtr> split_by_node(const CommunicatorPtr& parent, int k
 
 base::Result<CommunicatorPtr> split_by_hardware(const CommunicatorPtr& parent,
                                                 const std::string& kind, int key) {
-  return split(parent, color_of(parent->process(), kind), key);
+  return split_by_color(parent, color_of_hardware(parent->process(), kind), key);
 }
 
 base::Result<HardwareLevel> split_at_next_level(const CommunicatorPtr& parent, int key) {
@@ -98,7 +111,7 @@ base::Result<CommunicatorPtr> split_by_pset(const CommunicatorPtr& parent, const
   Process& process = parent->process();
   auto members = process.sets().find(name);
   const bool is_in_it = members && (*members)->rank_of(process.self()) != kUndefined;
-  return split(parent, is_in_it ? color_of_name(name) : kUndefined, key);
+  return split_by_color(parent, is_in_it ? color_of_set(name, **members) : kUndefined, key);
 }
 
 }  // namespace shim::sessions

@@ -78,7 +78,7 @@ Offer make_offer(Process& process) {
   return offer;
 }
 
-OwnOffer::OwnOffer(const Communicator& parent, std::int32_t color, std::int32_t key)
+OwnOffer::OwnOffer(const Communicator& parent, std::int64_t color, std::int32_t key)
     : engine_(parent.engine()), offer_(make_offer(parent.process())) {
   offer_.color = color;
   offer_.key = key;

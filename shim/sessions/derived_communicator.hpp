@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "shim/sessions/communicator.hpp"
@@ -16,19 +17,19 @@ namespace shim::sessions {
 struct Offer {
   std::uint64_t id_leader = 0;
   std::uint64_t id_counter = 0;
+  std::int64_t color = 0;  ///< of split; else unused
   std::uint32_t context_base = 0;
-  std::int32_t color = 0;  ///< of split; else unused
-  std::int32_t key = 0;    ///< of split; else unused
-  std::uint32_t zero = 0;  ///< fills the struct, so that no uninitialized byte is sent
+  std::int32_t key = 0;  ///< of split; else unused
 };
 static_assert(sizeof(Offer) == 32);
+static_assert(std::has_unique_object_representations_v<Offer>, "its bytes are sent");
 
 Offer make_offer(Process& process);
 /// This member's offer for a communicator made from the parent. The destructor skips its context
 /// base, unless a communicator uses it: no message to that base is kept, whatever other members do.
 class OwnOffer {
  public:
-  explicit OwnOffer(const Communicator& parent, std::int32_t color = 0, std::int32_t key = 0);
+  explicit OwnOffer(const Communicator& parent, std::int64_t color = 0, std::int32_t key = 0);
   ~OwnOffer();
   OwnOffer(const OwnOffer&) = delete;
   OwnOffer& operator=(const OwnOffer&) = delete;
@@ -46,7 +47,7 @@ class OwnOffer {
   bool is_used_ = false;
 };
 /// Return the ranks with this color, sorted by key, then rank.
-std::vector<int> ranks_of_color(const std::vector<Offer>& offers, int color);
+std::vector<int> ranks_of_color(const std::vector<Offer>& offers, std::int64_t color);
 /// Return all members' offers by rank. Collective over the parent.
 base::Result<std::vector<Offer>> allgather_offers(Communicator& parent, const Offer& own);
 
@@ -62,6 +63,10 @@ std::string scope_of(const Communicator& parent);
 /// from their offers.
 CommunicatorPtr make_from_offers(const Communicator& parent, GroupPtr group,
                                  std::span<const int> ranks, const std::vector<Offer>& offers);
+
+/// Do what split() does, with a color of 64 bits: kUndefined or not negative.
+base::Result<CommunicatorPtr> split_by_color(const CommunicatorPtr& parent, std::int64_t color,
+                                             int key);
 
 /// Make the communicator of a part of the parent's group; null if the caller is not in it.
 /// Collective over the parent, called by all members at one point of their programs. Local while

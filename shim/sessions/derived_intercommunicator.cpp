@@ -87,7 +87,7 @@ base::ExtendedId id_in(const Offer& offer) {
 /// Make the intercommunicator of the members of both groups with this color; null if a side has
 /// none.
 base::Result<CommunicatorPtr> make_of_color(const Communicator& parent, const BothOffers& offers,
-                                            int color) {
+                                            std::int64_t color) {
   const std::vector<int> local_ranks = ranks_of_color(offers.local, color),
                          remote_ranks = ranks_of_color(offers.remote, color);
   if (color == kUndefined || local_ranks.empty() || remote_ranks.empty()) return CommunicatorPtr();
@@ -135,7 +135,7 @@ CommunicatorPtr make_inter(Process& process, Communicator::Parts parts, GroupSid
 
 base::Result<CommunicatorPtr> make_inter_of_color(const Communicator& parent,
                                                   std::vector<Offer> local,
-                                                  std::vector<Offer> remote, int color) {
+                                                  std::vector<Offer> remote, std::int64_t color) {
   return make_of_color(parent, {std::move(local), std::move(remote)}, color);
 }
 
@@ -158,7 +158,8 @@ base::Result<CommunicatorPtr> duplicate_inter(const CommunicatorPtr& parent) {
                     {parent->remote_group(), list_of(bases, 0, parent->peers())});
 }
 
-base::Result<CommunicatorPtr> split_inter(const CommunicatorPtr& parent, int color, int key) {
+base::Result<CommunicatorPtr> split_inter(const CommunicatorPtr& parent, std::int64_t color,
+                                          int key) {
   OwnOffer own(*parent, color, key);
   SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*parent, *own));
   SHIM_TRY_ASSIGN(CommunicatorPtr made, make_of_color(*parent, offers, color));
@@ -172,7 +173,7 @@ base::Result<CommunicatorPtr> create_inter(const CommunicatorPtr& parent, const 
 }
 
 base::Result<CommunicatorPtr> merge(const CommunicatorPtr& inter, bool high) {
-  OwnOffer own(*inter, high);
+  OwnOffer own(*inter, high ? 1 : 0);
   SHIM_TRY_ASSIGN(BothOffers offers, exchange_both(*inter, *own));
   for (const Offers* side : {&offers.local, &offers.remote})
     if (!std::ranges::all_of(

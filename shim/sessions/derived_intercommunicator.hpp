@@ -29,10 +29,11 @@ bool comes_first(const Group& group, const Group& other);
 /// Offers are by rank.
 base::Result<CommunicatorPtr> make_inter_of_color(const Communicator& parent,
                                                   std::vector<Offer> local,
-                                                  std::vector<Offer> remote, int color);
+                                                  std::vector<Offer> remote, std::int64_t color);
 
 base::Result<CommunicatorPtr> duplicate_inter(const CommunicatorPtr& parent);
-base::Result<CommunicatorPtr> split_inter(const CommunicatorPtr& parent, int color, int key);
+base::Result<CommunicatorPtr> split_inter(const CommunicatorPtr& parent, std::int64_t color,
+                                          int key);
 /// group: a part of the local group, equal at all its members. Errors: group.
 base::Result<CommunicatorPtr> create_inter(const CommunicatorPtr& parent, const Group& group);
 

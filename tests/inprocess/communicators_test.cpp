@@ -231,6 +231,33 @@ TEST_P(Communicators, TopologiesCanBeCreatedFromGroups) {
   });
 }
 
+/// The std::hash values of the names of the last two sets have equal low 31 bits.
+TEST_P(Communicators, SplitByProcessSetSeparatesDifferentSetsOnly) {
+  base::Settings settings = Cluster::settings();
+  settings.psets = "test://set-7815=0-1;test://set-54133=2-3";
+  Cluster cluster(GetParam(), settings);
+  cluster.run([&](Member& member) {
+    CommunicatorPtr world = member.create_world("test.psets");
+    const auto split_by = [&](const std::string& name) {
+      auto part = split_by_pset(world, name, 0);
+      EXPECT_TRUE(part) << part.error().text();
+      return part ? *part : nullptr;
+    };
+    EXPECT_EQ(compare(*world, *split_by(member.rank() % 2 == 0 ? "mpi://WORLD" : "MPI://World")),
+              Comparison::congruent)
+        << "one set has two spellings";
+    EXPECT_EQ(split_by("mpi://SELF")->size(), 1) << "one name, a set for each process";
+    EXPECT_EQ(compare(*split_by("mpix://SHARED"), **split_by_node(world, 0)), Comparison::congruent)
+        << "one name, a set for each node";
+    CommunicatorPtr pair = split_by(member.rank() < 2 ? "test://set-7815" : "test://set-54133");
+    ASSERT_EQ(pair != nullptr, member.rank() < 4);
+    if (pair) {
+      EXPECT_EQ(*pair->group(), *member.group(member.rank() < 2 ? Ranks{0, 1} : Ranks{2, 3}));
+      exercise(pair, 1);
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Worlds, Communicators,
                          ::testing::Values(World::of(1, 4), World::of(2, 3), World::dealt(3, 5)));
 

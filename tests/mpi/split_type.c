@@ -108,8 +108,14 @@ int main(int argc, char** argv) {
   EXPECT(
       size_of(split(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://WORLD", NULL)) == size,
       "mpi://WORLD");
-  EXPECT(size_of(split(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpix://SHARED", NULL)) >= 1,
+  EXPECT(size_of(split(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpix://SHARED", NULL)) ==
+             same_node,
          "mpix://SHARED");
+  EXPECT(size_of(split(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://SELF", NULL)) == 1,
+         "mpi://SELF");
+  EXPECT(size_of(split(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name",
+                       rank ? "mpi://WORLD" : "MPI://world", NULL)) == size,
+         "two spellings");
   EXPECT(size_of(split(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name",
                        rank ? "mpi://WORLD" : "no such set", NULL)) == (rank ? size - 1 : -1),
          "an unknown set");
