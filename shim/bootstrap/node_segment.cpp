@@ -142,8 +142,10 @@ NodeSegment::~NodeSegment() { state_->leave(); }
 
 void NodeSegment::leave_at_once() {
   state_->leave();
-  state_->file.release();
+  release_file();
 }
+
+void NodeSegment::release_file() { state_->file.release(); }
 
 base::Result<std::unique_ptr<NodeSegment>> NodeSegment::attach(const SegmentSpec& spec,
                                                                double ready_timeout_s) {

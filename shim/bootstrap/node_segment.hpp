@@ -65,6 +65,9 @@ class NodeSegment final : public base::SharedArea {
   /// Leave the segment as the destructor does, for a process that ends without running destructors,
   /// but keep the mapping, which other threads may use.
   void leave_at_once();
+  /// Release the file, so that its last user removes it, for a process that an error ends. The slot
+  /// stays ready: peers find that the process has died, once it has ended.
+  void release_file();
 
   std::uint32_t slot_count() const override;
   std::uint32_t own_slot() const override;

@@ -390,7 +390,7 @@ void end_job(const std::string& text, int code) {
   print_error(text);
   if (is_forked_child()) _exit(exit_status(code));  // the job belongs to the parent
   auto process = living_process();
-  if (process) process->leave_at_once();
+  if (process) process->release_shared_memory();
   wait_for_the_launcher_to_read();
   if (is_active()) active_table.Abort(abi::predefined.comm_world, exit_status(code));
   if (process) process->bootstrap().abort(exit_status(code), text);
@@ -400,7 +400,7 @@ void end_job(const std::string& text, int code) {
 void end_process(const std::string& text, int code) {
   flush_streams();
   print_error(text);
-  if (auto process = living_process()) process->leave_at_once();
+  if (auto process = living_process()) process->release_shared_memory();
   wait_for_the_launcher_to_read();
   _exit(exit_status(code));
 }

@@ -347,6 +347,10 @@ void Process::leave_at_once() {
   if (segment_) segment_->leave_at_once();
 }
 
+void Process::release_shared_memory() {
+  if (segment_) segment_->release_file();
+}
+
 std::uint32_t Process::take_context_base() {
   auto& counter = segment_ ? segment_->context_counter() : context_counter_;
   // release: pairs with the acquire in set_up of this process's next incarnation

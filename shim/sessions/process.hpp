@@ -102,8 +102,11 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   ~Process() override;
 
   /// Detach from the node so that no shared memory stays behind, and do nothing else; for a program
-  /// that an error terminates.
+  /// that ends with sessions open.
   void leave_at_once();
+  /// Ensure that no shared memory stays behind, and do nothing else; for a program that an error
+  /// terminates. For its peers the process dies when it ends.
+  void release_shared_memory();
 
   const base::Settings& settings() const { return settings_; }
   const base::Log& log() const { return log_; }

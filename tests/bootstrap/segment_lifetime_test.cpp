@@ -96,6 +96,40 @@ TEST_F(SegmentLifetimeTest, ConcurrentAttachAndDetachNeverFail) {
   EXPECT_THAT(files(), IsEmpty());
 }
 
+TEST_F(SegmentLifetimeTest, ProcessThatAnErrorEndsHasDiedAndLeavesNoFile) {
+  auto watcher = attach(spec(0));
+  Child failing([&](Child& self) -> bool {
+    auto segment = attach(spec(1));
+    segment->set_ready();
+    segment->release_file();
+    self.say();
+    static_cast<void>(self.listen());
+    ::_exit(3);
+  });
+  ASSERT_TRUE(failing.wait_for_word());
+  EXPECT_TRUE(watcher->is_alive(1)) << "it may still write its output";
+  EXPECT_FALSE(watcher->has_left(1));
+  failing.tell();
+  EXPECT_FALSE(failing.finish());
+  EXPECT_TRUE(watcher->has_died(1));
+  EXPECT_FALSE(watcher->has_left(1));
+  watcher->release_file();
+  EXPECT_THAT(files(), IsEmpty());
+}
+
+TEST_F(SegmentLifetimeTest, ProcessThatEndsWithoutDestructorsHasLeft) {
+  auto watcher = attach(spec(0));
+  Child ending([&](Child&) -> bool {
+    auto segment = attach(spec(1));
+    segment->set_ready();
+    segment->leave_at_once();
+    ::_exit(0);
+  });
+  EXPECT_TRUE(ending.finish());
+  EXPECT_TRUE(watcher->has_left(1));
+  EXPECT_FALSE(watcher->has_died(1));
+}
+
 TEST_F(SegmentLifetimeTest, NextJobRemovesTheSegmentOfAKilledJob) {
   auto first = attached_child(spec(0)), second = attached_child(spec(1));
   first->kill();
