@@ -34,9 +34,11 @@ std::optional<ProcessStat> read_stat(std::int32_t pid) {
 
 }  // namespace
 
-ProcessIdentity own_identity() {
+ProcessIdentity own_identity() { return identity_of(::getpid()); }
+
+ProcessIdentity identity_of(std::int32_t pid) {
   ProcessIdentity identity;
-  identity.pid = ::getpid();
+  identity.pid = pid;
   if (auto stat = read_stat(identity.pid)) identity.start_time = stat->start_time;
   struct stat file;
   if (::stat("/proc/self/ns/pid", &file) == 0) identity.pid_namespace = file.st_ino;

@@ -18,6 +18,8 @@ struct ProcessIdentity {
 
 /// Return the identity of the calling process.
 ProcessIdentity own_identity();
+/// Return the identity of a running process of this PID namespace.
+ProcessIdentity identity_of(std::int32_t pid);
 
 /// Fields of /proc/PID/stat (proc(5)).
 struct ProcessStat {

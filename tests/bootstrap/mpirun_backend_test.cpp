@@ -163,6 +163,8 @@ TEST_F(MpirunBackend, DetectsTheEndOfMpirun) {
   Backend self(wrapped);
   EXPECT_FALSE(self.has_lost_launcher());
   mpirun.tell();
+  mpirun.wait_until_zombie();
+  EXPECT_TRUE(self.has_lost_launcher()) << "a process that its parent does not wait for has ended";
   ASSERT_TRUE(mpirun.finish());
   EXPECT_TRUE(self.has_lost_launcher());
 

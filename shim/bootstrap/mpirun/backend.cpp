@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/bootstrap/mpirun/backend.hpp"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <utility>
 
 #include "shim/base/clock.hpp"
@@ -123,10 +121,9 @@ base::Status Backend::append_log(std::span<const std::byte> entry) {
 }
 
 /// A child of mpirun gets a new parent when mpirun exits; any other process checks whether mpirun
-/// exists.
+/// still runs, in the same PID namespace.
 bool Backend::has_lost_launcher() const {
-  if (parent_ == env_.mpirun) return ::getppid() != parent_;
-  return ::kill(env_.mpirun, 0) != 0 && errno == ESRCH;
+  return mpirun_ ? !is_running(*mpirun_, *mpirun_) : ::getppid() != parent_;
 }
 
 /// Abort the job through PMIx, so that mpirun ends the other processes before they detect the end
