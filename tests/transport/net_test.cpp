@@ -378,7 +378,7 @@ TEST_F(NetTest, SimultaneousConnectsBothWork) {
 /// A socket of this machine that accepts connections and never responds.
 class SilentListener {
  public:
-  SilentListener() : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  SilentListener() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
     sockaddr_storage at;
     socklen_t length = kLoopback.to_socket_address(0, at);
     EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&at), length), 0);
@@ -393,6 +393,10 @@ class SilentListener {
     return TcpAddress{
         .cookie = TcpAddress::from_bytes(process)->cookie, .port = port_, .addresses = {kLoopback}}
         .to_bytes();
+  }
+  /// Accept a connection; not open if there is none.
+  base::Descriptor accept() const {
+    return base::Descriptor(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK));
   }
   /// End all connections, and refuse further ones.
   void close() { listener_ = base::Descriptor(); }
@@ -429,6 +433,29 @@ TEST_F(NetTest, UsesThePeersConnectionIfItsOwnAttemptsFail) {
     });
     ASSERT_FALSE(other.received.empty());
     EXPECT_EQ(other.received.front(), is_ahead ? "first" : "there");
+  }
+}
+
+// A process closes connections that stay unauthenticated, after 10 s, or 0.1 s if there are many. A
+// caller that polls too seldom to authenticate itself in time must not take it for dead.
+TEST_F(NetTest, ConnectsAgainIfTheHandshakeTakesTooLong) {
+  constexpr int kAttempts = 5;  // more than it makes at each address of a process that refuses
+  constexpr double kSecondsUntilClose = 0.15;
+  End one = make({}), other = make({});
+  SilentListener busy;
+  Link& to = **one.net->open(busy.address_for(other.net->address()));
+  EXPECT_EQ(*one.net->try_send(to, text("a"), {}), Attempt::again);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    base::Descriptor caller;
+    std::byte hello{};
+    poll_until({&one}, [&] {
+      if (!caller.is_open()) caller = busy.accept();
+      return ::recv(caller.get(), &hello, sizeof hello, MSG_DONTWAIT | MSG_PEEK) > 0;
+    });
+    const auto wait = base::Deadline::after_seconds(kSecondsUntilClose);
+    poll_until({&one}, [&] { return wait.passed(); });
+    const auto sent = one.net->try_send(to, text("a"), {});
+    ASSERT_TRUE(sent) << sent.error().text();
   }
 }
 

@@ -262,6 +262,12 @@ bool ConnectionManager::connect_next(PeerConnection& peer) {
   return true;
 }
 
+/// Continue with the next address, without limit: the failed attempts do not prove that the process
+/// is unreachable.
+void ConnectionManager::reset_attempts(PeerConnection& peer) {
+  peer.next_address_ %= peer.address_.addresses.size();
+}
+
 /// Record a failed attempt at the last address.
 void ConnectionManager::on_failed_connect(PeerConnection& peer, const Error& reason) {
   peer.last_connect_error_ = reason.text();
@@ -592,6 +598,10 @@ void ConnectionManager::close(ManagedConnection& conn, const Error& reason, bool
                                                            " is lost: " + reason.text()));
     } else if (!was_open) {
       on_failed_connect(*peer, reason);
+      // the peer has accepted, and may have closed because this process polled too seldom
+      if (state == Connection::State::handshaking &&
+          base::now_ns() - conn.begun > kAuthTimeoutWhenFull)
+        reset_attempts(*peer);
       if (!use_open_connection(*peer)) connect(*peer);
     }
   }
@@ -625,13 +635,8 @@ void ConnectionManager::check_timeouts() {
   std::vector<ManagedConnection*> timed_out;
   for (auto& [descriptor, conn] : connections_)
     if (has_timed_out(conn, now)) timed_out.push_back(&conn);
-  for (ManagedConnection* conn : timed_out) {
-    // a process that accepted and does not answer may be busy: try its addresses in turn, without
-    // limit
-    if (conn->connection.state() == Connection::State::handshaking)
-      conn->peer->next_address_ %= conn->peer->address_.addresses.size();
-    close(*conn, Error(ErrorClass::other, "no response"));
-  }
+  // a process that accepted and does not answer may be busy; close() does not count the attempt
+  for (ManagedConnection* conn : timed_out) close(*conn, Error(ErrorClass::other, "no response"));
 }
 
 /// Ignores peers that have not responded for kConnectTimeout: a process that waits for this one has

@@ -26,9 +26,10 @@ class PeerConnection;
 /// A connection and its peer.
 struct ManagedConnection {
   Connection connection;
-  PeerConnection* peer = nullptr;  ///< null while unauthenticated
-  Nonce nonce{};                   ///< the caller's, if this process connected
-  std::optional<Seal> seal{};      ///< set from the challenge on
+  PeerConnection* peer = nullptr;            ///< null while unauthenticated
+  base::Nanoseconds begun = base::now_ns();  ///< of connect(2), or accepted
+  Nonce nonce{};                             ///< the caller's, if this process connected
+  std::optional<Seal> seal{};                ///< set from the challenge on
 };
 
 /// One other process; lives as long as its ConnectionManager.
@@ -157,6 +158,7 @@ class ConnectionManager {
   void connect(PeerConnection& peer);
   bool connect_next(PeerConnection& peer);
   bool use_open_connection(PeerConnection& peer);
+  static void reset_attempts(PeerConnection& peer);
   static void on_failed_connect(PeerConnection& peer, const base::Error& reason);
   void send_pending(PeerConnection& peer);
   base::Status send_sealed(PeerConnection& to, TcpFrameKind kind, ConstSpan first,
