@@ -164,7 +164,7 @@ def judge(verdict: str, code: int, lines: list[str]) -> Outcome:
         )
     must_fail = verdict == "TestStatusNoErrors"
     if any(re.fullmatch(r"\s*Test Skipped\s*", line) for line in lines):
-        return Outcome(NOT_RUNNABLE, "the test itself says that it is skipped")
+        return Outcome(NOT_RUNNABLE, "the test itself reports that it cannot run")
     complaints = [line for line in lines if not _is_good_news(line)]
     if complaints:
         return Outcome(FAIL, f"exit code {code}\n" + "\n".join(complaints[:40]))
