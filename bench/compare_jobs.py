@@ -54,8 +54,8 @@ _MATCHING = {"INTERSESSION_MATCHING": "provider"}
 _DOES_NOT_MATCH = "is not up to matching messages here"
 
 Row = collections.namedtuple("Row", "part what bytes processes nodes")
-# One repetition. core_latency: nanoseconds of one cache-line hand-over between the two processes just
-# before and after the row; None if not measured.
+# One repetition. core_latency: nanoseconds of one cache-line hand-over between the two processes
+# just before and after the row; None if not measured.
 Figure = collections.namedtuple("Figure", "microseconds core_latency", defaults=[None])
 
 _ROW = re.compile(r"(\w+),([^\n]+?),(\d+),([\d.]+)(?:,([\d.]+))?")
@@ -346,7 +346,7 @@ def _is_oversubscribed(shape):
 
 
 def _variables(mpi, shape):
-    """Return the environment that the shape asks for."""
+    """Return the environment that the shape requires."""
     if _is_oversubscribed(shape):
         return dict(filter(None, [mpi.yields]))
     return dict([*mpi.no_single_copy, _NO_SINGLE_COPY] if shape.part == "no_single_copy" else [])

@@ -36,13 +36,15 @@ class Mpi:
     variable: tuple  # option of the launcher that sets a variable for all processes
     joins: str  # between name and value of a variable; empty: they are two arguments
     title: str
-    version: str  # where its number stands in what the launcher says to --version
+    version: str  # its number in the launcher's output for --version
     finalizes_over_nodes: bool  # docs/decisions/0021-mpich-between-nodes.md
-    is_pmix: bool  # what its launcher speaks; else PMI-1
-    binds: tuple = ()  # what makes its launcher bind each process to so many cores
-    unbound: tuple = ()  # and to none, where it would
-    yields: tuple = ()  # (variable, value) with which its processes give the core away as they wait, where it has such
-    # (variable, value) pairs with which no process reads another's memory
+    is_pmix: bool  # true if its launcher uses PMIx; false: PMI-1
+    # Options of the launcher that bind each process to a number of cores, or to none.
+    binds: tuple = ()
+    unbound: tuple = ()
+    # (variable, value) with which waiting processes yield the core; empty if there is none.
+    yields: tuple = ()
+    # (variable, value) pairs with which no process reads another's memory.
     no_single_copy: tuple = ()
 
 

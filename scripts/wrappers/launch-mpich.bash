@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Starts a job with hydra's mpiexec. intersession-run sources this file.
 #
-# Variables for all applications are global options (-genv) before all others; -env of an application
-# overrides them. The caller sets preload and settings and defines join().
+# Variables for all applications are global options (-genv) before all others; -env of an
+# application overrides them. The caller sets preload and settings and defines join().
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # the caller sets the variables
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Starts a job with Open MPI's mpirun. intersession-run sources this file. The caller sets preload and
-# settings and defines join().
+# Starts a job with Open MPI's mpirun. intersession-run sources this file. The caller sets preload
+# and settings and defines join().
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # the caller sets the variables
 
@@ -13,8 +13,9 @@ has_word() {
   done
   return 1
 }
-# Open MPI accepts variables either by -x, once per application, or as one list for all applications,
-# but not both in one job. Use the list if the user does, or if a file lists the applications.
+# Open MPI accepts variables either by -x, once per application, or as one list for all
+# applications, but not both in one job. Use the list if the user does, or if a file lists the
+# applications.
 environment_list=${OMPI_MCA_mca_base_env_list:-}
 uses_list=
 if [ -n "$environment_list" ] || has_word mca_base_env_list "$@" ||

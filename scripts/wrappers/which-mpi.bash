@@ -29,8 +29,8 @@ names_of() {
   esac
 }
 
-# query_program <role> <program>: set mpi_family and mpi_version from the output of a program; fail if
-# the family is unknown.
+# query_program <role> <program>: set mpi_family and mpi_version from the output of a program; fail
+# if the family is unknown.
 query_program() {
   local role=$1 program=$2 shown
   mpi_family=
@@ -62,8 +62,8 @@ query_program() {
   esac
 }
 
-# find_program <role> <family> <folder>: set mpi_program to the first program found in the folder, or
-# on PATH if the folder is empty, that belongs to the family, if one is given.
+# find_program <role> <family> <folder>: set mpi_program to the first program found in the folder,
+# or on PATH if the folder is empty, that belongs to the family, if one is given.
 find_program() {
   local role=$1 family=$2 folder=$3 name path
   for name in $(names_of "$role" "$family"); do
@@ -84,8 +84,8 @@ has_role() {
   esac
 }
 
-# find_near <role> <program>: set mpi_program to the program, if it serves the role, else to one of the
-# same family in its folder.
+# find_near <role> <program>: set mpi_program to the program, if it serves the role, else to one of
+# the same family in its folder.
 find_near() {
   local role=$1 program=$2 other
   if has_role "$role" "$program" && query_program "$role" "$program"; then

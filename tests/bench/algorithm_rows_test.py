@@ -178,7 +178,7 @@ class Text(unittest.TestCase):
             algorithm_rows.replaced("", _times(2, ("bcast", "binomial", 1024, 1)))
 
     def test_every_algorithm_has_the_name_that_its_rows_call_it_by(self):
-        """The names of rows, as the program says them, with the operation in front."""
+        """The function's name is the operation and the name that the program prints."""
         operations = re.findall(r"Row<\w+> k(\w+)\[\] = \{\n(.*?)\n\};", _TABLE, re.DOTALL)
         for array, body in operations:
             operation = re.sub(r"(?<!^)(?=[A-Z])", "_", array).lower()

@@ -177,7 +177,7 @@ def judge(verdict: str, code: int, lines: list[str]) -> Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
-    """How a job ended. `code` is None for a job that was killed at its limit."""
+    """The end of a job. `code` is None if the job was killed at its limit."""
 
     code: int | None
     lines: list[str]
@@ -186,7 +186,7 @@ class Ended:
 
 
 def run_to_end(job: Job) -> Ended:
-    """Runs the job to its end or its limit."""
+    """Run the job to its end or its limit."""
     mark, clock = uuid.uuid4().hex, time.monotonic()
     with _started(job, mark) as (child, output):
         code, stacks = _wait(child, job.limit), ""
@@ -199,7 +199,7 @@ def run_to_end(job: Job) -> Ended:
 
 
 def run(job: Job) -> Outcome:
-    """Runs the job and judges it by the suite's rules."""
+    """Run the job and judge it by the suite's rules."""
     ended = run_to_end(job)
     if ended.code is None:
         outcome = Outcome(

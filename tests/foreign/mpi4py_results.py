@@ -29,17 +29,17 @@ def worst(events: list[list[dict]]) -> dict[str, tuple[str, str]]:
 
 
 def unfinished(events: list[list[dict]]) -> list[str]:
-    """Tests that a process has begun and not ended."""
+    """Return the tests that a process has begun and not ended."""
     found = []
-    for said in events:
-        last = said[-1] if said else {"event": "over", "test": ""}
+    for of_process in events:
+        last = of_process[-1] if of_process else {"event": "over", "test": ""}
         if last["event"] not in ("over", "ended"):
             found.append(last["test"])
     return found
 
 
 def cause_of(result: Result, causes: list[dict]) -> str:
-    """Why the test does not pass; empty if nobody knows."""
+    """Return the cause of the result in the table, or an empty text."""
     for cause in causes:
         if (
             re.search(cause["tests"], result.test, re.VERBOSE)

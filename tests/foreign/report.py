@@ -31,7 +31,7 @@ class Result:
 
 
 def load(path: pathlib.Path) -> dict[str, Result]:
-    """By the test's name; empty where there is no such file."""
+    """Return the results by the test's name; none if the file does not exist."""
     if not path.exists():
         return {}
     found = (Result(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines())
@@ -62,7 +62,7 @@ _SUMS = {
 
 
 def folder_rows(results: list[Result]) -> list[tuple[str, int, int, str]]:
-    """(folder, runnable, passed, share) for each folder, and their sums."""
+    """Return (folder, runnable, passed, share) of each folder, and of sums over folders."""
     by_folder = collections.defaultdict(list)
     for result in results:
         by_folder[_top_folder(result)].append(result)
@@ -77,7 +77,7 @@ def folder_rows(results: list[Result]) -> list[tuple[str, int, int, str]]:
 
 
 def table(results: list[Result]) -> str:
-    """For a terminal."""
+    """Return the numbers as a table for the terminal."""
     lines = [f"{'folder':<15}{'runnable':>9}{'passed':>8}{'share':>9}"]
     lines += [
         f"{folder:<15}{runnable:>9}{passed:>8}{share:>9}"
@@ -90,7 +90,7 @@ def table(results: list[Result]) -> str:
 
 
 def differences(one: dict[str, Result], other: dict[str, Result]) -> list[str]:
-    """Where two modes that must agree do not."""
+    """Return one line for each test that passes in only one of two modes."""
     return [
         f"{name}: {one[name].mode} {one[name].result}, {other[name].mode} {other[name].result}"
         for name in sorted(one.keys() & other.keys())
@@ -99,7 +99,7 @@ def differences(one: dict[str, Result], other: dict[str, Result]) -> list[str]:
 
 
 def missing(results: list[Result]) -> list[str]:
-    """Folders of which no row can run, with the most frequent reason."""
+    """Return one line for each folder without a runnable row, with the most frequent reason."""
     by_folder = collections.defaultdict(dict)
     for result in results:
         by_folder[_top_folder(result)][result.name] = result
@@ -234,7 +234,7 @@ def document(
 
 
 def machine_readable(results: dict[tuple[str, str], list[Result]]) -> str:
-    """One line per test and mode."""
+    """Return the results as CSV, one line for each test and mode."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["mpi", "mode", "test", "result", "reason"])

@@ -359,7 +359,7 @@ class RunJob(unittest.TestCase):
             "env",
             "PYTHONDONTWRITEBYTECODE=1",
         )
-        python = "/usr/bin/python3"  # the one that everybody may use
+        python = "/usr/bin/python3"  # every user may run this one
         if (
             subprocess.run(
                 [*nobody, python, _RUN_JOB, "--help"], capture_output=True, check=False

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# killed.sh one|all PROGRAMS LAUNCHER: kills one process of a job, or all, with SIGKILL; the launcher
-# ends the others. The next job must work and remove the shared memory of the killed one.
+# killed.sh one|all PROGRAMS LAUNCHER: kills one process of a job, or all, with SIGKILL; the
+# launcher ends the others. The next job must work and remove the shared memory of the killed one.
 set -eu
 which=$1 programs=$2
 read -ra start <<<"$3"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""scripts/test-long: its table, and what it makes of a step's output."""
+"""scripts/test-long: its table, and the result that it derives from a step's output."""
 import importlib.machinery
 import importlib.util
 import pathlib

@@ -93,7 +93,7 @@ class MiniatureSuite(unittest.TestCase):
             self.results("session"),
             {"pt2pt/passes_with_placeholder 1": "pass", "pt2pt/fails 2": "fail"},
         )
-        self.run_suite("--folders", "coll")  # has no tests, and leaves what is known of others
+        self.run_suite("--folders", "coll")  # has no tests; the other results remain
         again = self.run_suite("--only", "fails|placeholder", "--again")
         self.assertIn("1 of 12 tests", again.stdout)
 

@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! Calls of the module mpi_f08 on a session's communicator: messages, collectives, statuses in all forms (MPI-4.1
-! section 19.3.5), and all objects whose functions are Fortran procedures.
+! Tests the module mpi_f08 on a session's communicator: messages, collectives, statuses in all
+! forms (MPI-4.1 section 19.3.5), and all objects whose functions are Fortran procedures.
 module callbacks_f08
   use mpi_f08
   implicit none
@@ -77,7 +77,8 @@ contains
     integer :: count, old_form(MPI_STATUS_SIZE), sum
     logical :: flag
     out = rank; in = -1
-    call MPI_Sendrecv(out, 100, MPI_DOUBLE_PRECISION, right, 3, in, 100, MPI_DOUBLE_PRECISION, left, 3, world, status)
+    call MPI_Sendrecv(out, 100, MPI_DOUBLE_PRECISION, right, 3, &
+                      in, 100, MPI_DOUBLE_PRECISION, left, 3, world, status)
     call check(all(in == left), 'MPI_Sendrecv receives')
     call check(status%MPI_SOURCE == left .and. status%MPI_TAG == 3, 'a status has source and tag')
     call MPI_Get_count(status, MPI_DOUBLE_PRECISION, count)
@@ -154,7 +155,8 @@ contains
     call check(seen == large, 'C reads the number behind an address')
     call MPI_Comm_dup(comm, copied)
     call MPI_Comm_get_attr(copied, keyval, value, flag)
-    call check(flag .and. value == large + state .and. copies == 1, 'the copy procedure runs with its extra state')
+    call check(flag .and. value == large + state .and. copies == 1, &
+               'the copy procedure runs with its extra state')
     call MPI_Comm_free(copied)
     call MPI_Comm_delete_attr(comm, keyval)
     call check(deletions == 2, 'the delete procedure runs')
@@ -170,9 +172,12 @@ contains
     call MPI_Errhandler_free(handler)
     call MPI_Send(data, -1, MPI_DOUBLE_PRECISION, right, 4, comm, code)
     call check(code /= MPI_SUCCESS .and. handled == 1, 'a procedure handles the error')
-    call check(last_comm == comm .and. last_class == code, 'the procedure gets communicator and code')
-    call MPI_Comm_call_errhandler(comm, MPI_ERR_ARG, code); call succeed(code, 'MPI_Comm_call_errhandler')
-    call check(handled == 2 .and. last_class == MPI_ERR_ARG, 'MPI_Comm_call_errhandler calls the procedure')
+    call check(last_comm == comm .and. last_class == code, &
+               'the procedure gets communicator and code')
+    call MPI_Comm_call_errhandler(comm, MPI_ERR_ARG, code)
+    call succeed(code, 'MPI_Comm_call_errhandler')
+    call check(handled == 2 .and. last_class == MPI_ERR_ARG, &
+               'MPI_Comm_call_errhandler calls the procedure')
     call MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)
   end subroutine
   subroutine refused_file()

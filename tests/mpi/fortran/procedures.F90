@@ -1,11 +1,12 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! Calls of the older Fortran interfaces on a session's communicator: messages, collectives, and all objects whose
-! functions are Fortran procedures (operations, keys of attributes, error handlers; MPI-4.1 section 19.3).
-! mpif.h, or the module mpi if MODULE_MPI is defined.
+! Tests the older Fortran interfaces on a session's communicator: messages, collectives, and all
+! objects whose functions are Fortran procedures (operations, keys of attributes, error handlers;
+! MPI-4.1 section 19.3). The program uses mpif.h, or the module mpi if MODULE_MPI is defined.
 module callbacks
   implicit none
   integer :: queries = 0, frees = 0, cancellations = 0
-  integer :: copies = 0, deletions = 0, handled = 0, last_class = -1, last_comm = 0, type_of_operation = 0
+  integer :: copies = 0, deletions = 0, handled = 0
+  integer :: last_class = -1, last_comm = 0, type_of_operation = 0
 contains
   subroutine add(in, inout, length, datatype)
     integer, intent(in) :: length, datatype
@@ -114,8 +115,8 @@ contains
     integer :: status(MPI_STATUS_SIZE), statuses(MPI_STATUS_SIZE, 2), requests(2), count, vector
     logical :: flag
     out = rank; in = -1
-    call MPI_Sendrecv(out, 100, MPI_DOUBLE_PRECISION, right, 3, in, 100, MPI_DOUBLE_PRECISION, left, 3, world, status, &
-                      code)
+    call MPI_Sendrecv(out, 100, MPI_DOUBLE_PRECISION, right, 3, &
+                      in, 100, MPI_DOUBLE_PRECISION, left, 3, world, status, code)
     call succeed(code, 'MPI_Sendrecv')
     call check(all(in == left), 'MPI_Sendrecv receives')
     call check(status(MPI_SOURCE) == left .and. status(MPI_TAG) == 3, 'a status has source and tag')
@@ -143,7 +144,8 @@ contains
   end subroutine
   subroutine collectives()
     integer :: sum, some(100), many(100)
-    call MPI_Allreduce(rank, sum, 1, MPI_INTEGER, MPI_SUM, world, code); call succeed(code, 'MPI_Allreduce')
+    call MPI_Allreduce(rank, sum, 1, MPI_INTEGER, MPI_SUM, world, code)
+    call succeed(code, 'MPI_Allreduce')
     call check(sum == size*(size - 1)/2, 'MPI_Allreduce sums')
     some = rank
     call MPI_Allreduce(MPI_IN_PLACE, some, 100, MPI_INTEGER, MPI_MAX, world, code)
@@ -170,7 +172,8 @@ contains
     call MPI_Group_size(group, number, code)
     call check(number == size, 'MPI_Group_size')
     call MPI_Group_free(group, code)
-    call MPI_Cart_create(world, 1, [size], [.true.], .false., made, code); call succeed(code, 'MPI_Cart_create')
+    call MPI_Cart_create(world, 1, [size], [.true.], .false., made, code)
+    call succeed(code, 'MPI_Cart_create')
     call MPI_Cart_shift(made, 0, 1, before, after, code)
     call check(before == left .and. after == right, 'MPI_Cart_shift')
     call MPI_Comm_free(made, code)
@@ -201,7 +204,8 @@ contains
     integer(MPI_ADDRESS_KIND), save :: state = 5, large = 2_MPI_ADDRESS_KIND**40
     logical :: flag
     copies = 0; deletions = 0
-    call MPI_Comm_get_attr(comm, MPI_TAG_UB, value, flag, code); call succeed(code, 'MPI_Comm_get_attr')
+    call MPI_Comm_get_attr(comm, MPI_TAG_UB, value, flag, code)
+    call succeed(code, 'MPI_Comm_get_attr')
     call check(flag .and. value >= 32767, 'MPI_TAG_UB is a number')
     call MPI_Comm_create_keyval(copy_plus_state, count_deletion, keyval, state, code)
     call succeed(code, 'MPI_Comm_create_keyval')
@@ -214,7 +218,8 @@ contains
     call check(seen == large, 'C reads the number behind an address')
     call MPI_Comm_dup(comm, copied, code); call succeed(code, 'MPI_Comm_dup')
     call MPI_Comm_get_attr(copied, keyval, value, flag, code)
-    call check(flag .and. value == large + state .and. copies == 1, 'the copy procedure runs with its extra state')
+    call check(flag .and. value == large + state .and. copies == 1, &
+               'the copy procedure runs with its extra state')
     call MPI_Comm_free(copied, code)
     call check(deletions == 1, 'MPI_Comm_free runs the delete procedure')
     call set_comm_value_in_c(comm, keyval, seen)
@@ -246,7 +251,8 @@ contains
     call check(flag .and. value == -7, 'an attribute of MPI-1 is an integer')
     call MPI_Comm_dup(comm, copied, code); call succeed(code, 'MPI_Comm_dup')
     call MPI_Attr_get(copied, keyval, value, flag, code)
-    call check(flag .and. value == -7 + state .and. copies == 1, 'the copy procedure of MPI-1 runs with its state')
+    call check(flag .and. value == -7 + state .and. copies == 1, &
+               'the copy procedure of MPI-1 runs with its state')
     call MPI_Comm_free(copied, code)
     call MPI_Attr_delete(comm, keyval, code); call succeed(code, 'MPI_Attr_delete')
     call check(deletions == 2, 'the delete procedure of MPI-1 runs')
@@ -268,7 +274,8 @@ contains
     call check(flag .and. value == first, 'an attribute of a datatype is a number')
     call MPI_Type_dup(type, copied, code); call succeed(code, 'MPI_Type_dup')
     call MPI_Type_get_attr(copied, keyval, value, flag, code)
-    call check(flag .and. value == first + state .and. copies == 1, 'MPI_Type_dup runs the copy procedure')
+    call check(flag .and. value == first + state .and. copies == 1, &
+               'MPI_Type_dup runs the copy procedure')
     call MPI_Type_free(copied, code)
     call MPI_Type_free(type, code)
     call check(deletions == 2, 'MPI_Type_free runs the delete procedure')
@@ -283,25 +290,31 @@ contains
     call MPI_Grequest_complete(request, code); call succeed(code, 'MPI_Grequest_complete')
     call MPI_Wait(request, status, code); call succeed(code, 'MPI_Wait')
     call MPI_Get_elements(status, MPI_BYTE, count, code)
-    call check(count == 7 .and. status(MPI_TAG) == 7, 'the query procedure fills the status from its extra state')
-    call check(queries == 1 .and. frees == 1 .and. cancellations == 1, 'each procedure of a request runs once')
+    call check(count == 7 .and. status(MPI_TAG) == 7, &
+               'the query procedure fills the status from its extra state')
+    call check(queries == 1 .and. frees == 1 .and. cancellations == 1, &
+               'each procedure of a request runs once')
   end subroutine
   subroutine error_handlers(comm)
     integer, intent(in) :: comm
     integer :: handler, current, class
     double precision :: data(1)
     handled = 0; data = 0
-    call MPI_Comm_create_errhandler(handle_error, handler, code); call succeed(code, 'MPI_Comm_create_errhandler')
+    call MPI_Comm_create_errhandler(handle_error, handler, code)
+    call succeed(code, 'MPI_Comm_create_errhandler')
     call MPI_Comm_set_errhandler(comm, handler, code); call succeed(code, 'MPI_Comm_set_errhandler')
     call MPI_Send(data, -1, MPI_DOUBLE_PRECISION, right, 4, comm, code)
     call MPI_Error_class(code, class, i)
     call check(class == MPI_ERR_COUNT .and. handled == 1, 'a procedure handles the error')
-    call check(last_comm == comm .and. last_class == code, 'the procedure gets communicator and code')
+    call check(last_comm == comm .and. last_class == code, &
+               'the procedure gets communicator and code')
     call MPI_Comm_get_errhandler(comm, current, code)
     call check(current == handler, 'MPI_Comm_get_errhandler')
     call MPI_Errhandler_free(current, code); call succeed(code, 'MPI_Errhandler_free')
-    call MPI_Comm_call_errhandler(comm, MPI_ERR_ARG, code); call succeed(code, 'MPI_Comm_call_errhandler')
-    call check(handled == 2 .and. last_class == MPI_ERR_ARG, 'MPI_Comm_call_errhandler calls the procedure')
+    call MPI_Comm_call_errhandler(comm, MPI_ERR_ARG, code)
+    call succeed(code, 'MPI_Comm_call_errhandler')
+    call check(handled == 2 .and. last_class == MPI_ERR_ARG, &
+               'MPI_Comm_call_errhandler calls the procedure')
     call MPI_Errhandler_free(handler, code); call succeed(code, 'MPI_Errhandler_free')
     call MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN, code)
     call MPI_Send(data, -1, MPI_DOUBLE_PRECISION, right, 4, comm, code)
