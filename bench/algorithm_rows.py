@@ -163,7 +163,8 @@ def _row_text(times, operation, block, row, algorithm):
     when += [f".needs_{need} = true" for need in ("commutative", "power_of_two") if need in needs]
     when.append(f".wants = Sharing::{'segment' if times.is_copied else 'memory'}")
     function = f"{operation}_{algorithm.replace(' ', '_')}"
-    return f'    {{"{algorithm}, {"copied" if times.is_copied else "measured"}", {function}, {{{", ".join(when)}}}}},\n'
+    name = f"{algorithm}, {'copied' if times.is_copied else 'measured'}"
+    return f'    {{"{name}", {function}, {{{", ".join(when)}}}}},\n'
 
 
 def text(times, operation):
@@ -178,9 +179,10 @@ def text(times, operation):
 
 def replaced(table, times):
     """Return the text of the table with new measured rows."""
+    where = " where all is copied" if times.is_copied else ""
     for operation in times.operations():
         part = re.compile(
-            rf"(    // measured{' where all is copied' if times.is_copied else ''}: {operation}\n).*?(    // end of what is measured\n)",
+            rf"(    // measured{where}: {operation}\n).*?(    // end of what is measured\n)",
             re.DOTALL,
         )
         table, count = part.subn(lambda match: match[1] + text(times, operation) + match[2], table)
@@ -203,9 +205,12 @@ def beside_others(times, algorithm):
             key=lambda name: statistics.median(all_times[name]),
         )
         ratios = [mine / theirs for mine, theirs in zip(all_times[algorithm], all_times[other])]
+        is_present = "yes" if times.present.get(point) == algorithm else "no"
         lines.append(
-            f"| {point.operation} | {point.processes} | {point.bytes} | {other}, {statistics.median(all_times[other]):.3g} µs "
-            f"| {statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f}) | {'yes' if times.present.get(point) == algorithm else 'no'} |"
+            f"| {point.operation} | {point.processes} | {point.bytes} "
+            f"| {other}, {statistics.median(all_times[other]):.3g} µs "
+            f"| {statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f}) "
+            f"| {is_present} |"
         )
     return "\n".join(lines)
 

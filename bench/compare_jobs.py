@@ -75,7 +75,10 @@ _SHORTEST = Row("messages", "latency", 8, 2, 1)
 _RUNS_OF_TWO = 3
 
 # Why a system does not run between nodes whose MPI_Finalize may hang there.
-_HANGS = "its own MPI_Finalize hangs in some jobs on simulated nodes (docs/decisions/0021-mpich-between-nodes.md)"
+_HANGS = (
+    "its own MPI_Finalize hangs in some jobs on simulated nodes "
+    "(docs/decisions/0021-mpich-between-nodes.md)"
+)
 
 _TOO_SLOW = "without cross-memory attach its eight processes on two cores take more than 300 s"
 

@@ -241,7 +241,8 @@ def markdown(rows):
     ]
     for r in rows:
         lines.append(
-            f"| {r.part} | {r.what} | {r.processes} | {r.nodes} | {r.substrate:.3g} | {r.ours:.3g} | {r.unit} "
+            f"| {r.part} | {r.what} | {r.processes} | {r.nodes} "
+            f"| {r.substrate:.3g} | {r.ours:.3g} | {r.unit} "
             f"| **{r.ratio:.3g}** ({r.low:.3g}–{r.high:.3g}) | {r.goal} |"
         )
     return "\n".join(lines)
@@ -286,8 +287,8 @@ def parser_for(description, repetitions, with_others=False):
             action=_TakeMpi,
             default="openmpi",
             metavar="NAME|PREFIX",
-            help=f"the native MPI ({' or '.join(MPIS)}), or the folder of an MPI whose own sessions "
-            "are measured as well",
+            help=f"the native MPI ({' or '.join(MPIS)}), or the folder of an MPI whose own "
+            "sessions are measured as well",
         )
         parser.set_defaults(native=[])
         parser.add_argument(

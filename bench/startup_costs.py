@@ -201,7 +201,8 @@ def _read_one(name, lines):
         what = row["phase"], row["quantity"]
         if what in run:
             raise SystemExit(
-                f"startup_model: {name} has {row['system']}, {row['nodes']} x {row['per_node']}, {what[0]}, {what[1]} twice"
+                f"startup_model: {name} has {row['system']}, {row['nodes']} x {row['per_node']}, "
+                f"{what[0]}, {what[1]} twice"
             )
         run["cores"] = int(row["cores"])
         run[what] = float(row["median"])

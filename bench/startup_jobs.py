@@ -236,7 +236,8 @@ def measure(bench, shapes, options, keep):
             is_memory = repetition == repetitions
             what = "memory" if is_memory else f"{repetition + 1} of {repetitions}"
             bench.progress(
-                f"{shape[0]} node(s) with {shape[1]} processes each ({number + 1} of {len(shapes)} shapes): {what}; "
+                f"{shape[0]} node(s) with {shape[1]} processes each "
+                f"({number + 1} of {len(shapes)} shapes): {what}; "
                 f"{time.monotonic() - started:.0f} s so far"
             )
             here = [

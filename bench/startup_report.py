@@ -402,7 +402,8 @@ def _failures(measured):
     if not measured.failures:
         return ""
     lines = [
-        f"- {system}, {shape[0]} node(s) with {shape[1]} processes each: {_without_folders(text.splitlines()[0])}"
+        f"- {system}, {shape[0]} node(s) with {shape[1]} processes each: "
+        f"{_without_folders(text.splitlines()[0])}"
         for system, shape, text in measured.failures
     ]
     return "\n\n## Failed jobs\n\n" + "\n".join(dict.fromkeys(lines))
@@ -442,13 +443,13 @@ def markdown(measured, bench, options):
         + _times(measured, measured.shapes, measured.systems),
         "## First operations\n\nMicroseconds: mean over the processes, maximum.\n\n"
         + _later(measured),
-        "## Memory\n\nKiB of proportional set size that a step adds to a process, in the mean; the largest process "
-        "beside the mean of what it was before the first step. One job each.\n\n"
+        "## Memory\n\nKiB of proportional set size that a step adds to a process, in the mean; the "
+        "largest process beside the mean of what it was before the first step. One job each.\n\n"
         + images("memory")
         + "\n"
         + _memory(measured),
-        "## Counts\n\nOf one process, before the first message; the keys are those of docs/user/counts.md.\n\n"
-        + _counts(measured, "created"),
+        "## Counts\n\nOf one process, before the first message; the keys are those of "
+        "docs/user/counts.md.\n\n" + _counts(measured, "created"),
         "After allreduces, another communicator, duplicates and the first messages:\n\n"
         + _counts(measured, "used"),
     ]
