@@ -3,8 +3,9 @@
 
 A text is found where an error value is made (`Error(ErrorClass::x, text)`, in braces as well),
 where system_error() or another function named `*_error` gets a text, where within() adds a prefix,
-and where a warning or an error is logged or printed. A value that is known only at run time is
-shown as "…", alternatives as "[a / b]".
+and where a warning or an error is logged or printed. The tables below name the other functions and
+variables. texts.py renders the texts; several long ones in one place become messages of the class
+"part".
 """
 import dataclasses
 import pathlib
@@ -12,13 +13,30 @@ import re
 import tomllib
 
 from . import cpp
+from .texts import VALUE, Texts
 
-_VALUE = "…"
-_PRINTED = ("print_error", "end_job", "end_process", "fprintf")
+_PRINTED = ("print_error", "end_job", "end_process", "fprintf", "perror")
 _LOGGED = ("write", "say", "warn", "log")
-_WRAPPERS = ("string", "string_view", "move", "forward", "c_str")
-# `fail(position, text)` of the parser of process sets: its texts are parts of a warning.
-_COMPLAINTS = {"shim/sessions/pset_text.cpp": "fail"}
+# Functions and types that make an error or an error line of a text, with its class.
+_MAKERS = {
+    "error": "prefix",
+    "error_of": "prefix",
+    "fail": "varies",
+    "fail_all": "other",
+    "on_launcher_lost": "other",
+    "raise": "error line",
+    "FailedOperation": "varies",
+}
+# The parser of process sets calls fail(position, text) or appends {line, column, text}: its texts
+# are parts of a warning. By file: the numbers of arguments, by callee.
+_COMPLAINTS = {"shim/sessions/pset_text.cpp": {"fail": 2, "": 3}}
+# Functions and variables whose texts reach the user through members. By file: name and class.
+_RETURNED = {"shim/transport/ofi/provider_warning.cpp": ("provider_warning", "warning")}
+_ASSIGNED = {
+    "shim/intercept/native/composed.cpp": ("misfit_", "count"),
+    "shim/sessions/creation_disagreement.cpp": ("state", "part"),
+}
+_NAME_ONLY = re.compile(r"\w+")
 # Implementations that only tests use.
 _FOR_TESTS = ("shim/transport/loop/", "shim/bootstrap/inmem/")
 _BY_ERRNO = "by the system's error"
@@ -49,7 +67,7 @@ def mpi_name(error_class: str) -> str:
     """Return the class as MPI names it."""
     if error_class in ("proc_failed", "proc_failed_pending", "revoked"):
         return f"`MPIX_ERR_{error_class.upper()}`"
-    if error_class in ("varies", "warning", "error line", "prefix", _BY_ERRNO):
+    if error_class in ("varies", "warning", "error line", "prefix", "part", _BY_ERRNO):
         return error_class
     return f"`MPI_ERR_{error_class.upper()}`"
 
@@ -57,154 +75,133 @@ def mpi_name(error_class: str) -> str:
 class _Source:
     """One source file."""
 
-    def __init__(self, path: str, tokens: list[cpp.Token]):
-        self.path, self.tokens = path, tokens
+    def __init__(self, path: str, texts: Texts):
+        self.path, self.texts, self.tokens = path, texts, texts.tokens
 
-    def _function_start(self, index: int) -> int:
-        """Return the index after the last closing brace at the start of a line before `index`."""
-        while index > 0 and not (
-            self.tokens[index].text == "}" and self.tokens[index].is_at_line_start
-        ):
-            index -= 1
-        return index
-
-    def _text_of_variable(self, name: str, at: int, depth: int) -> str:
-        """Return what is assigned and appended to a variable before the token `at`."""
-        if depth > 2:
-            return _VALUE
-        found = ""
-        start = self._function_start(at)
-        for scope in (range(start, at), range(0, start)):
-            for i in scope:
-                if self.tokens[i].text != name or i + 1 >= len(self.tokens):
-                    continue
-                follows = i + 1
-                if self.tokens[follows].text == "[" and self.tokens[follows + 1].text == "]":
-                    follows += 2
-                mark = self.tokens[follows].text
-                if mark not in ("=", "+=") or self.tokens[follows + 1].text == "=":
-                    continue
-                if scope.start == 0 and scope.stop == start and not name.startswith("k"):
-                    continue
-                end = follows + 1
-                while end < len(self.tokens) and self.tokens[end].text not in (";", "}"):
-                    end = (
-                        cpp.closing(self.tokens, end)
-                        if self.tokens[end].text in ("(", "{", "[")
-                        else end
-                    )
-                    end += 1
-                piece = self.render(self.tokens[follows + 1 : end], i, depth + 1)
-                found = found + piece if mark == "+=" or (found and piece not in found) else piece
-            if found:
-                break
-        return found if any(letter.isalpha() for letter in found) else _VALUE
-
-    def render(self, tokens: list[cpp.Token], at: int, depth: int = 0) -> str:
-        """Return the text that an expression makes."""
-        while tokens and tokens[0].text in "({" and cpp.closing(tokens, 0) == len(tokens) - 1:
-            tokens = tokens[1:-1]
-        choice = cpp.split(tokens, "?")
-        if len(choice) > 1:
-            branches = cpp.split(tokens[len(choice[0]) + 1 :], ":")
-            if len(branches) == 2:
-                shown = [self.render(branch, at, depth) for branch in branches]
-                if not any(letter.isalpha() for text in shown for letter in text):
-                    return _VALUE
-                return "[" + " / ".join(text.strip() for text in shown if text.strip()) + "]"
-            return _VALUE
-        parts = cpp.split(tokens, "+")
-        if len(parts) > 1:
-            return "".join(self.render(part, at, depth) for part in parts)
-        if tokens and all(token.kind == "text" for token in tokens):
-            return "".join(token.text for token in tokens)
-        words = [token for token in tokens if token.text not in ("std", "::")]
-        opening = next((i for i, token in enumerate(words) if token.text in "({"), None)
-        if (
-            opening
-            and words[opening - 1].text in _WRAPPERS
-            and cpp.closing(words, opening) == len(words) - 1
-        ):
-            return self.render(words[opening + 1 : -1], at, depth)
-        if len(words) == 1 and words[0].kind == "word":
-            return self._text_of_variable(words[0].text, at, depth)
-        return _VALUE
-
-    def _found_in(self, opening: int) -> tuple[str, str] | None:
-        """Return (class, text) if the brackets at `opening` hold a message."""
+    def _found_in(self, opening: int) -> tuple[str, list[str]] | None:
+        """Return (class, texts) if the brackets at `opening` hold a message."""
         name = cpp.callee(self.tokens, opening)
         inside = self.tokens[opening + 1 : cpp.closing(self.tokens, opening)]
         arguments = cpp.split(inside, ",")
+        with_text = [part for part in arguments if any(token.kind == "text" for token in part)]
+        first_text = with_text[0] if with_text else []
         kind: str | None = None
         text: list[cpp.Token] = arguments[-1]
-        if name in ("Error", "") and len(arguments) >= 2:
+        if self.tokens[opening - 2].text == "Error":  # the definition of a variable
+            name = "Error"
+        if _COMPLAINTS.get(self.path, {}).get(name) == len(arguments):
+            kind = "warning"
+        elif name in ("Error", "") and len(arguments) >= 2:
             kind = _error_class(arguments[0])
-            if kind is None and name == "Error":
+            if kind is None and (name == "Error" or _is_class_variable(arguments[0])):
                 kind = "varies"
         elif name == "system_error" and len(arguments) == 2:
             kind = _BY_ERRNO
         elif name.endswith("_error") and arguments and _error_class(arguments[0]) is None:
             kind = "varies"
-            text = next(
-                (part for part in arguments if any(token.kind == "text" for token in part)), []
-            )
-        elif name in ("fail", "fail_unsupported") and len(arguments) >= 3:
-            kind = "unsupported_operation" if name == "fail_unsupported" else None
+            text = first_text or arguments[-1]
+        elif name in _MAKERS and with_text and not _is_name(with_text[-1]):
+            kind, text = _MAKERS[name], with_text[-1]
+        elif name == "fail_unsupported" and len(arguments) >= 3:
+            kind = "unsupported_operation"
         elif name == "within":
             kind = "prefix"
         elif name in _PRINTED:
-            kind = "error line"
-            text = next(
-                (part for part in arguments if any(token.kind == "text" for token in part)), []
-            )
+            kind, text = "error line", first_text
         elif name in _LOGGED:
             level = " ".join(token.text for token in arguments[0])
             if "LogLevel :: warn" in level or name == "warn" or level == "level":
                 kind = "warning"
             elif "LogLevel :: error" in level:
                 kind = "error line"
-        if kind is None and name == _COMPLAINTS.get(self.path) and len(arguments) == 2:
-            kind = "warning"
         if kind is None or not text:
             return None
-        return kind, self.render(text, opening)
+        return kind, self.texts.texts(text, opening)
 
     def messages(self):
         """Yield (class, text)."""
         for index, token in enumerate(self.tokens):
             if token.kind != "mark" or token.text not in "({":
                 continue
-            found = self._found_in(index)
-            if found is None:
-                continue
-            kind, text = found
-            text = re.sub("…(?:…)+", _VALUE, " ".join(re.sub("%[sdu]", _VALUE, text).split()))
-            if sum(letter.isalpha() for letter in text) < 6:
-                continue
-            if kind == "prefix":
-                text += ": …"
-            elif kind == _BY_ERRNO:
-                text += ": …"
-            yield kind, text
+            kind, texts = self._found_in(index) or (None, [])
+            for text in filter(_is_searchable, map(_shown, texts)):
+                yield kind, text + ": …" if kind in ("prefix", _BY_ERRNO) else text
+        function, kind = _RETURNED.get(self.path, ("", ""))
+        for text in self.texts.returned(function) if function else ():
+            yield kind, _shown(text)
+        variable, kind = _ASSIGNED.get(self.path, ("", ""))
+        for text in self.texts.assigned(variable) if variable else ():
+            yield kind, _shown(text)
+
+
+def _is_name(tokens: list[cpp.Token]) -> bool:
+    """True if the expression is one text without a space, such as the name of a function."""
+    return len(tokens) == 1 and bool(_NAME_ONLY.fullmatch(tokens[0].text))
+
+
+def _is_class_variable(tokens: list[cpp.Token]) -> bool:
+    """True if the expression is a variable or call that is named as an error class."""
+    return bool(tokens) and any(token.text == "error_class" for token in tokens)
+
+
+def _shown(text: str) -> str:
+    """Return a text without values of printf and repeated marks of values."""
+    text = re.sub("%[sdu]", VALUE, text)
+    return re.sub("…(?:…)+", VALUE, " ".join(text.split()))
+
+
+def _is_searchable(text: str) -> bool:
+    """True if the text has enough letters to search for it."""
+    return sum(letter.isalpha() for letter in text) >= 6
+
+
+def _messages_of_module(module: str, sources: dict[str, str]) -> set[Message]:
+    """Return the messages of the sources of a module, by path."""
+    functions: dict[str, list[Texts]] = {}
+    read = {
+        path: Texts(cpp.tokens_of(source), functions) for path, source in sorted(sources.items())
+    }
+    for texts in read.values():
+        for name in {each.name for each in texts.functions if each.is_text}:
+            functions.setdefault(name, []).append(texts)
+    found = {
+        Message(module, text, kind)
+        for path, texts in read.items()
+        for kind, text in _Source(path, texts).messages()
+    }
+    with_class = {message.text for message in found if message.error_class != "varies"}
+    found = {
+        message
+        for message in found
+        if message.error_class != "varies" or message.text not in with_class
+    }
+    shown = "\n".join(message.text for message in found)
+    for texts in read.values():
+        for text in map(_shown, texts.left_out):
+            if text not in shown and len(text.split()) >= 3:
+                found.add(Message(module, text, "part"))
+    return found
 
 
 def messages_of(path: str, source: str) -> list[Message]:
     """Return the messages of one source, whose path is that from the top folder."""
-    module = path.split("/")[1]
-    return [
-        Message(module, text, kind)
-        for kind, text in _Source(path, cpp.tokens_of(source)).messages()
-    ]
+    return sorted(_messages_of_module(path.split("/")[1], {path: source}), key=_order)
+
+
+def _order(message: Message) -> tuple:
+    return message.module, message.text.lstrip("…\"' ").lower(), message
 
 
 def all_messages(top: pathlib.Path) -> list[Message]:
     """Return the messages of all modules, each once, sorted by module and text."""
-    found: set[Message] = set()
+    modules: dict[str, dict[str, str]] = {}
     for source in sorted((top / "shim").rglob("*")):
         path = source.relative_to(top).as_posix()
         if source.suffix in (".cpp", ".hpp") and not path.startswith(_FOR_TESTS):
-            found.update(messages_of(path, source.read_text(encoding="utf-8")))
-    return sorted(found, key=lambda each: (each.module, each.text.lstrip("…\"' ").lower(), each))
+            text = source.read_text(encoding="utf-8")
+            modules.setdefault(path.split("/")[1], {})[path] = text
+    found = [_messages_of_module(module, sources) for module, sources in modules.items()]
+    return sorted(set().union(*found), key=_order)
 
 
 def _cell(text: str) -> str:
@@ -225,8 +222,8 @@ _HEAD = """# Error and warning texts
 <!-- Generated by scripts/docs from the sources and message_notes.toml; do not edit. -->
 
 All texts of errors and warnings, by module. "…" stands for a value (a number, a name, an
-address), "[a / b]" for alternatives. To find a text, search this page for a part of it without
-values.
+address), "[a / b]" for alternatives, and "[a]" for a part that may be absent. To find a text,
+search this page for a part of it without values.
 
 An error text begins with the name of the MPI function that failed; `MPI_Error_string` of the code
 that the function returned has the text as well. Warnings and error lines are written to standard
@@ -235,6 +232,7 @@ written ([settings](settings.md)). The column *class* has the error class, or
 
 - *warning*, *error line*: a line on standard error, which ends no call;
 - *prefix*: precedes the text of another error, and has the class of that error;
+- *part*: a part of other texts, which are shown with "…" in its place;
 - *by the system's error*: the text ends with the text of an `errno` value, which decides the class:
   `ENOMEM` is `MPI_ERR_NO_MEM`, `ENOSPC` is `MPI_ERR_NO_SPACE`, `EACCES` and `EPERM` are
   `MPI_ERR_ACCESS`, all others are `MPI_ERR_OTHER`;

@@ -43,6 +43,84 @@ class MessagesTest(unittest.TestCase):
         )
         self.assertEqual(found(source), [("arg", "begins here")])
 
+    def test_follows_a_function_that_returns_the_text(self):
+        source = (
+            "std::string count_of(int n) { return std::to_string(n) + "
+            '(n == 1 ? " process" : " processes"); }\n'
+            "std::string difference(int a, int b) {\n"
+            '  std::string sizes = "one has " + count_of(a) + ", one " + count_of(b) + ": ";\n'
+            '  if (a < b) return sizes + "too few";\n'
+            '  return sizes + "too many";\n}\n'
+            "void f(Log& log) { log.write(LogLevel::warn, difference(1, 2)); }"
+        )
+        sizes = "one has … [process / processes], one … [process / processes]: "
+        self.assertEqual(
+            found(source), [("warning", sizes + each) for each in ("too few", "too many")]
+        )
+
+    def test_follows_functions_of_the_module_only(self):
+        sources = {
+            "shim/p2p/a.cpp": "// errors\n"
+            'Error f() { return Error(ErrorClass::arg, text_of(1) + " is bad"); }\n'
+            'Error g() { return Error(ErrorClass::arg, base::text_of(1) + " is worse"); }\n'
+            'Error h(Error& e) { return Error(ErrorClass::arg, e.text_of() + " is worst"); }',
+            "shim/p2p/b.cpp": 'std::string text_of(int) { return "the number"; }',
+            "shim/coll/c.cpp": "Error f(int a) { "
+            'return Error(ErrorClass::arg, text_of(a) + " is good"); }',
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            for path, source in sources.items():
+                file = pathlib.Path(folder) / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(source, encoding="utf-8")
+            texts = [each.text for each in messages.all_messages(pathlib.Path(folder))]
+        self.assertEqual(texts, ["… is good", "… is worse", "… is worst", "the number is bad"])
+
+    def test_shows_the_texts_that_callers_pass_for_a_parameter(self):
+        source = (
+            "Error wrong(const char* why) {\n"
+            '  return Error(ErrorClass::arg, std::string("a request ") + why);\n}\n'
+            'Error f() { return wrong("is active"); }\nError g() { return wrong("is freed"); }\n'
+            "Error h(const char* other) { return wrong(other); }"
+        )
+        self.assertEqual(found(source), [("arg", "a request [is active / is freed / …]")])
+
+    def test_lists_each_text_of_a_parameter_that_is_the_whole_text(self):
+        source = (
+            "Error wrong(const char* why) { return Error(ErrorClass::request, why); }\n"
+            'Error f() { return wrong("the send is active"); }\n'
+            'Error g() { return wrong("the send is freed"); }'
+        )
+        self.assertEqual(
+            found(source), [("request", "the send is active"), ("request", "the send is freed")]
+        )
+
+    def test_marks_a_part_that_may_be_absent(self):
+        source = (
+            "Error f(bool b) {\n"
+            '  std::string text = "a member";\n  if (b) text += ", without a session";\n'
+            '  const Error error(ErrorClass::arg, text + (b ? " waits" : ""));\n'
+            "  return error;\n}"
+        )
+        self.assertEqual(found(source), [("arg", "a member[, without a session] [waits]")])
+
+    def test_lists_long_texts_of_a_function_as_parts(self):
+        advice = "restart the job with another launcher, or unset all variables of the launcher"
+        source = (
+            "std::string advice(int n) {\n"
+            f'  if (n == 1) return "; {advice}";\n  return "; wait for a process";\n}}\n'
+            'Error f(int n) { return Error(ErrorClass::arg, "no response" + advice(n)); }'
+        )
+        self.assertEqual(
+            found(source),
+            [("part", f"; {advice}"), ("part", "; wait for a process"), ("arg", "no response…")],
+        )
+
+    def test_lists_the_warning_about_the_size_of_the_world(self):
+        texts = [each.text for each in messages.all_messages(_TOP) if each.module == "intercept"]
+        for part in ("the launcher does not belong to", "does not know the interface between"):
+            self.assertTrue(any(part in text for text in texts), part)
+
     def test_finds_warnings_but_no_information(self):
         source = 'log.write(LogLevel::warn, "be warned");\nlog.write(LogLevel::info, "just so");'
         self.assertEqual(found(source), [("warning", "be warned")])
