@@ -198,7 +198,7 @@ void attributes(Way how) {
   MUST(MPI_Comm_set_attr(comm, key, &left));
   way = how;
   EXPECT(is_left_by([&] { MPI_Comm_dup(comm, &copy); }), "MPI_Comm_dup");
-  EXPECT(copy == MPI_COMM_NULL, "MPI_Comm_dup has answered");
+  EXPECT(copy == MPI_COMM_NULL, "MPI_Comm_dup returned a communicator");
   way = how;
   MPI_Request request = MPI_REQUEST_NULL;
   EXPECT(is_left_by([&] { MPI_Comm_idup(comm, &copy, &request); }), "MPI_Comm_idup");
@@ -208,9 +208,9 @@ void attributes(Way how) {
   EXPECT(is_left_by([&] { MPI_Comm_delete_attr(comm, key); }), "MPI_Comm_delete_attr");
   way = how;
   EXPECT(is_left_by([&] { MPI_Comm_free(&comm); }), "MPI_Comm_free");
-  EXPECT(comm != MPI_COMM_NULL, "the communicator is gone");
+  EXPECT(comm != MPI_COMM_NULL, "the communicator was freed");
   MUST(MPI_Comm_get_attr(comm, key, &value, &flag));
-  EXPECT(flag && value == &left, "the attribute is gone");
+  EXPECT(flag && value == &left, "the attribute was lost");
   MUST(MPI_Barrier(comm));
   MUST(MPI_Comm_dup(comm, &copy));
   MUST(MPI_Comm_free(&comm));
@@ -223,13 +223,13 @@ void attributes(Way how) {
   MUST(MPI_Type_set_attr(type, key, &left));
   way = how;
   EXPECT(is_left_by([&] { MPI_Type_dup(type, &other); }), "MPI_Type_dup");
-  EXPECT(other == MPI_DATATYPE_NULL, "MPI_Type_dup has answered");
+  EXPECT(other == MPI_DATATYPE_NULL, "MPI_Type_dup returned a datatype");
   way = how;
   EXPECT(is_left_by([&] { MPI_Type_delete_attr(type, key); }), "MPI_Type_delete_attr");
   way = how;
   EXPECT(is_left_by([&] { MPI_Type_free(&type); }), "MPI_Type_free");
   MUST(MPI_Type_get_attr(type, key, &value, &flag));
-  EXPECT(flag && value == &left, "the attribute is gone");
+  EXPECT(flag && value == &left, "the attribute was lost");
   MUST(MPI_Type_free(&type));
   MUST(MPI_Type_free_keyval(&key));
 }
@@ -243,7 +243,7 @@ void generalised_requests(Way how) {
   way = how;
   EXPECT(is_left_by([&] { MPI_Wait(&request, MPI_STATUS_IGNORE); }), "query function");
   MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
-  EXPECT(request == MPI_REQUEST_NULL, "the request is still there");
+  EXPECT(request == MPI_REQUEST_NULL, "the request is not null");
   MUST(MPI_Grequest_start(query, free_state, cancel_request, nullptr, &request));
   MPI_Request copy = request;
   MUST(MPI_Request_free(&request));

@@ -172,7 +172,7 @@ static void operations(void) {
   int expected = 0;
   for (int r = 0; r < size; ++r)
     if ((r * 7) % 5 > (expected * 7) % 5) expected = r;
-  EXPECT(best.index == expected && best.value == (expected * 7) % 5, "MAXLOC says %g at %d",
+  EXPECT(best.index == expected && best.value == (expected * 7) % 5, "MAXLOC returns %g at %d",
          best.value, best.index);
   int flag = rank % 2, any, all, bits = 1 << rank % 30, or_bits, one_bits;
   MUST(MPI_Allreduce(&flag, &any, 1, MPI_INT, MPI_LOR, world));

@@ -54,18 +54,18 @@ static void use_and_free(MPI_Comm comm) {
 }
 
 /* Print the error text of the failed call, for the patterns of the job table. */
-static void tell(int code) {
+static void print_error_text(int code) {
   char text[MPI_MAX_ERROR_STRING];
   int length;
   MPI_Error_string(code, text, &length);
-  printf("rank %d was told: %s\n", rank, text);
+  printf("rank %d: error text: %s\n", rank, text);
 }
 
 static void expect_class(int code, int expected) {
   int class = MPI_SUCCESS;
   if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
   EXPECT(class == expected, "class %d, not %d", class, expected);
-  tell(code);
+  print_error_text(code);
 }
 
 /* Even ranks create a communicator. Some odd ranks sleep with an open session, others have ended

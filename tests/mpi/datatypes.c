@@ -197,7 +197,7 @@ static int gather_by_map(const Mapped* type, const char* items, char* stream) {
 
 static void check_bounds(const Mapped* type) {
   MPI_Aint lower, extent, least = 0, most = 0;
-  int bytes = 0, said;
+  int bytes = 0, size_of_type;
   for (int i = 0; i < type->elements; ++i) {
     if (i == 0 || type->at[i] < least) least = type->at[i];
     if (i == 0 || type->at[i] + type->bytes[i] > most) most = type->at[i] + type->bytes[i];
@@ -210,8 +210,8 @@ static void check_bounds(const Mapped* type) {
   MUST(MPI_Type_get_extent(type->handle, &set_lower, &set_extent));
   EXPECT(least > -ROOM / 2 && most + ITEMS * set_extent < ROOM / 2,
          "the items do not fit into the test's buffer");
-  MUST(MPI_Type_size(type->handle, &said));
-  EXPECT(said == bytes, "size %d, not %d", said, bytes);
+  MUST(MPI_Type_size(type->handle, &size_of_type));
+  EXPECT(size_of_type == bytes, "size %d, not %d", size_of_type, bytes);
 }
 
 /* Return an equal type, made from MPI_Type_get_envelope and MPI_Type_get_contents. */
@@ -221,7 +221,7 @@ static MPI_Datatype made_again(MPI_Datatype type) {
   MPI_Datatype olds[8], again = MPI_DATATYPE_NULL;
   MUST(MPI_Type_get_envelope(type, &ni, &na, &nd, &combiner));
   MUST(MPI_Type_get_contents(type, ni, na, nd, integers, addresses,
-                             olds)); /* Open MPI 4.1 accesses as many entries as the maxima say */
+                             olds)); /* Open MPI 4.1 accesses as many entries as the maxima */
   int n = integers[0], *i = integers;
   if (combiner == MPI_COMBINER_VECTOR) MUST(MPI_Type_vector(n, i[1], i[2], olds[0], &again));
   if (combiner == MPI_COMBINER_HVECTOR)

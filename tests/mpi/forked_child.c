@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests a child made by fork() while its parent has sessions: each use of the parent's objects is
- * an MPI error that says so; freeing them in the child succeeds and affects only the child; objects
- * without a session work; the parent is not affected. */
+ * an MPI error that names the reason; freeing them in the child succeeds and affects only the
+ * child; objects without a session work; the parent is not affected. */
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -46,7 +46,7 @@ int main(void) {
   meet("full", fill);
   EXPECT(make("test.full", text) != MPI_SUCCESS, "the creation succeeded");
   EXPECT(world == MPI_COMM_NULL, "a communicator although the creation failed");
-  printf("rank %d was told: %s\n", rank, text);
+  printf("rank %d: error text: %s\n", rank, text);
   meet("roomy", make_room);
   EXPECT(make("test.roomy", text) == MPI_SUCCESS, "%s", text);
   MUST(MPI_Barrier(world));

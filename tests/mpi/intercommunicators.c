@@ -69,7 +69,7 @@ static void exercise(MPI_Comm inter, const Model* model, int salt) {
       MUST(MPI_Probe(i, 3, inter, &status));
       MUST(MPI_Recv(&got, 1, MPI_INT, status.MPI_SOURCE, MPI_ANY_TAG, inter, &status));
     }
-    EXPECT(got == model->remote[i] * 10000 + r * 100 + salt, "from %d came %d", i, got);
+    EXPECT(got == model->remote[i] * 10000 + r * 100 + salt, "member %d sent %d", i, got);
   }
   MUST(MPI_Waitall(remote, requests, MPI_STATUSES_IGNORE));
 }

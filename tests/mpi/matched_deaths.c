@@ -102,7 +102,7 @@ static void receive_the_rest(int process) {
     for (int k = 0; k < LENGTH; ++k) wrong += message[k] != received + k;
     ++received;
   }
-  printf("of %d rank 0 got %d messages\n", process, received);
+  printf("rank 0 received %d messages of process %d\n", received, process);
   EXPECT(class_of(code) == MPI_ERR_PROC_ABORTED, "class %d", class_of(code));
   EXPECT(received < MESSAGES && wrong == 0, "%d messages, %d wrong", received, wrong);
 }
@@ -121,18 +121,18 @@ static void lose(int process) {
 }
 
 static void lose_while_gathering(void) {
-  int answers[SURVIVORS], heard = 0;
+  int received[SURVIVORS], senders = 0;
   MPI_Request requests[SURVIVORS];
   for (int i = 0; i < SURVIVORS; ++i)
-    MUST(MPI_Irecv(&answers[i], 1, MPI_INT, MPI_ANY_SOURCE, ANSWER, other, &requests[i]));
+    MUST(MPI_Irecv(&received[i], 1, MPI_INT, MPI_ANY_SOURCE, ANSWER, other, &requests[i]));
   receive_from_all(SECOND_DEAD);
   lose(SECOND_DEAD);
   for (int process = 1; process < size; ++process)
     if (is_survivor(process)) order(process, TO_SEND_ON_OTHER);
   MUST(MPIX_Comm_failure_ack(other));
   MUST(MPI_Waitall(SURVIVORS, requests, MPI_STATUSES_IGNORE));
-  for (int i = 0; i < SURVIVORS; ++i) heard |= 1 << answers[i];
-  EXPECT(heard == (1 << 1 | 1 << 3 | 1 << 5), "%x", (unsigned)heard);
+  for (int i = 0; i < SURVIVORS; ++i) senders |= 1 << received[i];
+  EXPECT(senders == (1 << 1 | 1 << 3 | 1 << 5), "%x", (unsigned)senders);
 }
 
 int main(int argc, char** argv) {

@@ -84,7 +84,7 @@ static void wait_for(int partner, char* data, int may_be_whole) {
   code = MPI_Wait(&request, MPI_STATUS_IGNORE);
   if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
   MPI_Error_string(code, text, &length);
-  printf("of %d rank 0 was told: %s\n", partner, text);
+  printf("rank 0: error text about process %d: %s\n", partner, text);
   const int is_whole = partner == LONG_SEND ||
                        (partner == LONG_RECEIVE && memchr(data, 0, LONG) == NULL);
   EXPECT(class == MPI_ERR_PROC_ABORTED || (class == MPI_SUCCESS && may_be_whole && is_whole),

@@ -25,7 +25,7 @@ static void expect_status(const MPI_Status* status, int source, int tag, int cou
   int got = -1;
   MPI_Get_count(status, MPI_UNSIGNED_CHAR, &got);
   EXPECT(status->MPI_SOURCE == source && status->MPI_TAG == tag && got == count,
-         "status says source %d tag %d count %d, not %d %d %d", status->MPI_SOURCE, status->MPI_TAG,
+         "status: source %d tag %d count %d, not %d %d %d", status->MPI_SOURCE, status->MPI_TAG,
          got, source, tag, count);
 }
 

@@ -112,7 +112,7 @@ static void rivals(int round) {
 }
 
 /* Published sets remain when sessions end and begin. */
-static void again(const char* name, MPI_Group expected) {
+static void use_after_reinit(const char* name, MPI_Group expected) {
   MUST(MPI_Barrier(world));
   MUST(MPI_Comm_free(&world));
   MUST(MPI_Session_finalize(&session));
@@ -129,7 +129,7 @@ static double now_us(void) {
 static void measure(void) {
   MPI_Group own = group_of(1, &rank);
   int count;
-  double begin = now_us(), first, published, asked;
+  double begin = now_us(), first, published, queried;
   MUST(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &count));
   first = now_us();
   if (rank == 0) MUST(MPIX_Session_publish_pset(session, "measured", own));
@@ -137,10 +137,12 @@ static void measure(void) {
   MUST(MPI_Barrier(world));
   double before = now_us();
   MUST(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &count));
-  asked = now_us();
+  queried = now_us();
   MUST(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &count));
-  printf("%d: first question %.0f publish %.0f question with news %.0f without %.0f us\n", rank,
-         first - begin, published - first, asked - before, now_us() - asked);
+  printf(
+      "rank %d: first query %.0f us, publish %.0f us, query with a new set %.0f us, without %.0f "
+      "us\n",
+      rank, first - begin, published - first, queried - before, now_us() - queried);
   MUST(MPI_Group_free(&own));
 }
 
@@ -180,7 +182,8 @@ int main(int argc, char** argv) {
   many();
   if (size > 1)
     for (int round = 0; round < 10; ++round) rivals(round);
-  if (size > 1) again("backwards", backwards); /* without a launcher no other process keeps it */
+  if (size > 1)
+    use_after_reinit("backwards", backwards); /* without a launcher no other process keeps it */
   MUST(MPI_Group_free(&other));
   MUST(MPI_Group_free(&backwards));
   MUST(MPI_Group_free(&world_group));

@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   code = MPI_Recv(&value, 1, MPI_INT, VICTIM, TAG, world, MPI_STATUS_IGNORE);
   MPI_Error_class(code, &class);
   MPI_Error_string(code, text, &length);
-  printf("rank %d was told after %.3f s: %s\n", rank, MPI_Wtime() - begin, text);
+  printf("rank %d: error text after %.3f s: %s\n", rank, MPI_Wtime() - begin, text);
   EXPECT(class == MPI_ERR_PROC_ABORTED && strstr(text, "process 0 ") != NULL, "%s", text);
   MUST(MPI_Comm_free(&world));
   MUST(MPI_Session_finalize(&session));

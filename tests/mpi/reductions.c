@@ -64,7 +64,7 @@ static void make_ops(void) {
   for (int o = 0; o < OPS; ++o) {
     int commutes = -1;
     MUST(MPI_Op_commutative(ops[o], &commutes));
-    EXPECT(commutes == (o >= 2), "operation %d says %d", o, commutes);
+    EXPECT(commutes == (o >= 2), "operation %d: commutative %d", o, commutes);
   }
 }
 static void free_ops(void) {

@@ -27,12 +27,12 @@ static void one_isendrecv(MPI_Comm comm, int count) {
   MUST(MPI_Get_count(&status, MPI_INT, &got));
   EXPECT(request == MPI_REQUEST_NULL && got == count && status.MPI_SOURCE == rank_before() &&
              status.MPI_TAG == 3,
-         "status says source %d tag %d count %d", status.MPI_SOURCE, status.MPI_TAG, got);
+         "status: source %d tag %d count %d", status.MPI_SOURCE, status.MPI_TAG, got);
   for (int i = 0; i < count; ++i) EXPECT(in[i] == rank_before() * 7 + i, "in[%d] is %d", i, in[i]);
   MUST(
       MPI_Isendrecv_replace(out, count, MPI_INT, next_rank(), 4, rank_before(), 4, comm, &request));
   while (!flag) MUST(MPI_Test(&request, &flag, &status));
-  EXPECT(status.MPI_SOURCE == rank_before(), "status says source %d", status.MPI_SOURCE);
+  EXPECT(status.MPI_SOURCE == rank_before(), "source %d in the status", status.MPI_SOURCE);
   for (int i = 0; i < count; ++i)
     EXPECT(out[i] == rank_before() * 7 + i, "out[%d] is %d", i, out[i]);
 }

@@ -38,16 +38,16 @@ static void check_split_types(void) {
   MUST(MPI_Allgather(&lowest, 1, MPI_INT, node_of_all, 1, MPI_INT, world));
 }
 
-static MPI_Comm split(int type, const char* key, const char* value, char* told) {
+static MPI_Comm split(int type, const char* key, const char* value, char* divided_by) {
   MPI_Comm part;
   MPI_Info info;
   int flag;
   MUST(MPI_Info_create(&info));
   if (value != NULL) MUST(MPI_Info_set(info, key, value));
   MUST(MPI_Comm_split_type(world, type, rank, info, &part));
-  if (told != NULL) {
-    told[0] = '\0';
-    MUST(MPI_Info_get(info, "mpi_hw_resource_type", 127, told, &flag));
+  if (divided_by != NULL) {
+    divided_by[0] = '\0';
+    MUST(MPI_Info_get(info, "mpi_hw_resource_type", 127, divided_by, &flag));
   }
   MUST(MPI_Info_free(&info));
   return part;
@@ -67,7 +67,7 @@ static int size_of(MPI_Comm part) {
 
 int main(int argc, char** argv) {
   int same_node = 0, same_processor = 0;
-  char told[128];
+  char divided_by[128];
   const int is_bound = argc > 1 && strcmp(argv[1], "bound") == 0;
   choose_processor(is_bound);
   open_world("test.split_type");
@@ -91,16 +91,16 @@ int main(int argc, char** argv) {
     EXPECT(size_of(split(type, "", NULL, NULL)) == -1, "no kind");
   }
   /* unguided: strictly smaller parts, down to single processors, then MPI_COMM_NULL */
-  MPI_Comm part = split(MPI_COMM_TYPE_HW_UNGUIDED, "", NULL, told);
+  MPI_Comm part = split(MPI_COMM_TYPE_HW_UNGUIDED, "", NULL, divided_by);
   if (same_node < size) {
-    EXPECT(strcmp(told, "mpi_shared_memory") == 0, "divided by %s", told);
+    EXPECT(strcmp(divided_by, "mpi_shared_memory") == 0, "divided by %s", divided_by);
     EXPECT(size_of(part) == same_node, "nodes");
   } else if (is_bound && same_processor < size) {
-    EXPECT(strncmp(told, "hwloc://", 8) == 0, "divided by %s", told);
+    EXPECT(strncmp(divided_by, "hwloc://", 8) == 0, "divided by %s", divided_by);
     const int n = size_of(part);
     EXPECT(n < size && n >= same_processor, "%d processes", n);
   } else {
-    EXPECT(part == MPI_COMM_NULL && told[0] == '\0', "divided by %s", told);
+    EXPECT(part == MPI_COMM_NULL && divided_by[0] == '\0', "divided by %s", divided_by);
   }
   MUST(MPI_Comm_split_type(world, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &part));
   size_of(part);

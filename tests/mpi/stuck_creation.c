@@ -34,7 +34,7 @@ static void fail_to_create(const char* tag, const int* ranks, int expected, cons
   const double seconds = MPI_Wtime() - begun;
   if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
   MPI_Error_string(code, text, &length);
-  printf("rank %d was told after %.1f s: %s\n", rank, seconds, text);
+  printf("rank %d: error text after %.1f s: %s\n", rank, seconds, text);
   EXPECT(class == expected && strstr(text, part) != NULL, "class %d: %s", class, text);
   EXPECT(seconds > LEAST_SECONDS && seconds < MOST_SECONDS, "%.1f s", seconds);
   MUST(MPI_Group_free(&group));

@@ -26,7 +26,7 @@ int main(void) {
   if (code != MPI_SUCCESS) MUST(MPI_Error_class(code, &class));
   EXPECT(class == MPI_SUCCESS || class == MPI_ERR_NO_SPACE || class == MPI_ERR_PROC_ABORTED, "%s",
          text);
-  printf("rank %d was told: %s\n", rank, text);
+  printf("rank %d: error text: %s\n", rank, text);
   MUST(MPI_Comm_free(&world));
   MUST(MPI_Session_finalize(&session));
   return verdict();

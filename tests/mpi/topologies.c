@@ -154,16 +154,16 @@ static void distributed(int weighted, int reorder) {
 }
 
 /* Return the sum over all processes of their neighbours on other nodes. */
-static int neighbours_apart(MPI_Comm comm, int node) {
-  int r, n, in, out, weighted, sources[MOST], destinations[MOST], node_of[MOST], apart = 0, sum;
+static int neighbours_on_other_nodes(MPI_Comm comm, int node) {
+  int r, n, in, out, weighted, sources[MOST], destinations[MOST], node_of[MOST], remote = 0, sum;
   MUST(MPI_Comm_rank(comm, &r));
   MUST(MPI_Comm_size(comm, &n));
   MUST(MPI_Allgather(&node, 1, MPI_INT, node_of, 1, MPI_INT, comm));
   MUST(MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted));
   MUST(MPI_Dist_graph_neighbors(comm, in, sources, MPI_UNWEIGHTED, out, destinations,
                                 MPI_UNWEIGHTED));
-  for (int i = 0; i < out; ++i) apart += node_of[destinations[i]] != node;
-  MUST(MPI_Allreduce(&apart, &sum, 1, MPI_INT, MPI_SUM, comm));
+  for (int i = 0; i < out; ++i) remote += node_of[destinations[i]] != node;
+  MUST(MPI_Allreduce(&remote, &sum, 1, MPI_INT, MPI_SUM, comm));
   return sum;
 }
 
@@ -171,7 +171,7 @@ static int neighbours_apart(MPI_Comm comm, int node) {
  * a node. */
 static void pairs_share_nodes(void) {
   MPI_Comm on_node, comm;
-  int node = rank, other = (rank + size / 2) % size, apart[2];
+  int node = rank, other = (rank + size / 2) % size, remote[2];
   if (size % 2 != 0) return;
   MUST(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &on_node));
   MUST(MPI_Bcast(&node, 1, MPI_INT, 0, on_node));
@@ -179,13 +179,15 @@ static void pairs_share_nodes(void) {
   for (int reorder = 0; reorder < 2; ++reorder) {
     MUST(MPI_Dist_graph_create_adjacent(world, 1, &other, MPI_UNWEIGHTED, 1, &other, MPI_UNWEIGHTED,
                                         MPI_INFO_NULL, reorder, &comm));
-    apart[reorder] = neighbours_apart(comm, node);
+    remote[reorder] = neighbours_on_other_nodes(comm, node);
     MUST(MPI_Comm_free(&comm));
   }
   int last = 0; /* a node other than that of rank 0 has another number */
   MUST(MPI_Allreduce(&node, &last, 1, MPI_INT, MPI_MAX, world));
-  EXPECT((apart[0] > 0) == (last > 0), "%d apart as they are", apart[0]);
-  EXPECT(apart[1] == 0, "%d apart, and without reordering %d", apart[1], apart[0]);
+  EXPECT((remote[0] > 0) == (last > 0), "%d neighbours on other nodes without reordering",
+         remote[0]);
+  EXPECT(remote[1] == 0, "%d neighbours on other nodes with reordering, %d without", remote[1],
+         remote[0]);
 }
 
 static void grids(void) {
@@ -211,7 +213,7 @@ static void grids(void) {
   MUST(MPI_Cart_create(world, 4, dims, periods, 1, &grid));
   MUST(MPI_Comm_rank(grid, &r));
   MUST(MPI_Cart_map(world, 4, dims, periods, &mapped));
-  EXPECT(mapped == r, "MPI_Cart_map says %d, not %d", mapped, r);
+  EXPECT(mapped == r, "MPI_Cart_map returns %d, not %d", mapped, r);
   MUST(MPI_Cart_coords(grid, r, 4, coords));
   EXPECT(coords[0] == 0 && coords[2] == 0, "dimensions of 1");
   MUST(MPI_Cart_shift(grid, 0, 1, &source, &destination)); /* periodic in a dimension of size 1 */

@@ -51,7 +51,7 @@ static void create_without(int victim) {
   const double seconds = MPI_Wtime() - begun;
   if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
   MPI_Error_string(code, text, &length);
-  printf("told after %.2f s: %s\n", seconds, text);
+  printf("error text after %.2f s: %s\n", seconds, text);
   snprintf(name, sizeof name, "process %d ", victim);
   EXPECT(class == MPI_ERR_PROC_ABORTED && strstr(text, name) != NULL, "class %d: %s", class, text);
   EXPECT(seconds < MOST_SECONDS, "%.2f s", seconds);

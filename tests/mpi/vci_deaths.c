@@ -49,12 +49,12 @@ static void open_vci(void) {
   for (int i = 0; with_segment != MPI_COMM_NULL && i < ROUNDS; ++i) MUST(MPI_Barrier(with_segment));
 }
 
-static void expect_told(int of, int code) {
+static void expect_aborted(int victim, int code) {
   int class = MPI_SUCCESS, length;
   char text[MPI_MAX_ERROR_STRING] = "";
   if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
   MPI_Error_string(code, text, &length);
-  printf("of %d rank %d was told: %s\n", of, rank, text);
+  printf("rank %d: error text about process %d: %s\n", rank, victim, text);
   EXPECT(class == MPI_ERR_PROC_ABORTED, "class %d", class);
 }
 
@@ -83,25 +83,25 @@ static int wait_for(int process) {
   }
 }
 
-static void lose_all(void) {
-  int heard = -1;
+static void survive_victims(void) {
+  int sender = -1;
   MPI_Request any;
-  MUST(MPI_Irecv(&heard, 1, MPI_INT, MPI_ANY_SOURCE, GATHER, vci, &any));
+  MUST(MPI_Irecv(&sender, 1, MPI_INT, MPI_ANY_SOURCE, GATHER, vci, &any));
   for (int process = RECEIVE; process < SURVIVOR; ++process) {
     MUST(MPI_Send(&process, 1, MPI_INT, process, GO, vci));
-    expect_told(process, wait_for(process));
+    expect_aborted(process, wait_for(process));
   }
   MUST(MPIX_Comm_failure_ack(vci));
   MUST(MPI_Send(&rank, 1, MPI_INT, SURVIVOR, GO, vci));
   MUST(MPI_Wait(&any, MPI_STATUS_IGNORE));
-  EXPECT(heard == SURVIVOR, "heard %d", heard);
+  EXPECT(sender == SURVIVOR, "received from %d", sender);
 }
 
 /* Take part in the two collectives that the victims do not call. */
 static void survive(void) {
   int go;
-  expect_told(IN_SEGMENT, MPI_Barrier(with_segment));
-  expect_told(BY_MESSAGES, MPI_Barrier(without_segment));
+  expect_aborted(IN_SEGMENT, MPI_Barrier(with_segment));
+  expect_aborted(BY_MESSAGES, MPI_Barrier(without_segment));
   MUST(MPI_Recv(&go, 1, MPI_INT, 0, GO, vci, MPI_STATUS_IGNORE));
   MUST(MPI_Send(&go, 1, MPI_INT, 0, GO, world));
   MUST(MPI_Recv(&go, 1, MPI_INT, 0, GO, vci, MPI_STATUS_IGNORE));
@@ -112,7 +112,7 @@ static void survive(void) {
 static void* run_vci(void* unused) {
   int go;
   open_vci();
-  if (rank == 0) lose_all();
+  if (rank == 0) survive_victims();
   if (rank == SURVIVOR) survive();
   if (rank != 0 && rank != SURVIVOR) {
     MUST(MPI_Recv(&go, 1, MPI_INT, 0, GO, vci, MPI_STATUS_IGNORE));

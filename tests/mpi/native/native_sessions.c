@@ -43,4 +43,6 @@ COUNTED(Intercomm_create_from_groups,
          MPI_Info info, MPI_Errhandler handler, MPI_Comm* comm),
         (local, leader, remote, remote_leader, tag, info, handler, comm))
 
-__attribute__((destructor)) static void say(void) { fprintf(stderr, "native: %d calls\n", calls); }
+__attribute__((destructor)) static void print_calls(void) {
+  fprintf(stderr, "native: %d calls\n", calls);
+}
