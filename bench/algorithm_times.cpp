@@ -58,7 +58,7 @@ constexpr int kMaxRounds = 1000;
 constexpr int kMaxProcesses = 64;
 
 /// Data that the processes share besides messages.
-struct Said {
+struct SharedData {
   double microseconds[kMaxProcesses];
   int rounds;
   /// Processes whose addresses are below; release: pairs with the acquire of the process that waits
@@ -82,8 +82,13 @@ struct Layout {
 class LocalRig final : public coll::Locality, public p2p::Members, public p2p::Router {
  public:
   LocalRig(transport::Transport& memory, transport::Transport* net,
-           const transport::ShmSettings& settings, Said& said, int rank, Layout layout)
-      : memory_(memory), net_(net), settings_(settings), said_(said), rank_(rank), layout_(layout) {
+           const transport::ShmSettings& settings, SharedData& shared_data, int rank, Layout layout)
+      : memory_(memory),
+        net_(net),
+        settings_(settings),
+        shared_data_(shared_data),
+        rank_(rank),
+        layout_(layout) {
     if (net_) tell_address();
   }
   coll::MemorySharing sharing() const override {
@@ -107,8 +112,8 @@ class LocalRig final : public coll::Locality, public p2p::Members, public p2p::R
     const int rank = static_cast<int>(process.rank);
     if (layout_.node_of(rank) == layout_.node_of(rank_))
       return p2p::Route{&memory_, transport::shm_address(layout_.slot_of(rank), settings_)};
-    while (said_.here.load(std::memory_order_acquire) != size()) std::this_thread::yield();
-    const auto& address = said_.addresses[rank];
+    while (shared_data_.here.load(std::memory_order_acquire) != size()) std::this_thread::yield();
+    const auto& address = shared_data_.addresses[rank];
     return p2p::Route{net_, transport::Bytes(address.bytes, address.bytes + address.length)};
   }
   bool is_alive(base::ProcessId) override { return true; }
@@ -119,18 +124,18 @@ class LocalRig final : public coll::Locality, public p2p::Members, public p2p::R
   }
   void tell_address() {
     const transport::Bytes own = net_->address();
-    auto& address = said_.addresses[rank_];
+    auto& address = shared_data_.addresses[rank_];
     if (own.size() > sizeof address.bytes)
       bench::fail("an address is longer than there is room for");
     std::ranges::copy(own, address.bytes);
     address.length = own.size();
-    said_.here.fetch_add(1, std::memory_order_release);
+    shared_data_.here.fetch_add(1, std::memory_order_release);
   }
 
   transport::Transport& memory_;
   transport::Transport* net_;  ///< null: one node
   transport::ShmSettings settings_;
-  Said& said_;
+  SharedData& shared_data_;
   int rank_;
   Layout layout_;
 };
@@ -191,13 +196,13 @@ coll::Task begin(coll::ReduceScatter* run, const coll::Call& call, Case& on) {
 /// One process's benchmark.
 class Bench {
  public:
-  Bench(std::shared_ptr<AnonymousSegment> segment, Said& said, int rank, Layout layout,
+  Bench(std::shared_ptr<AnonymousSegment> segment, SharedData& shared_data, int rank, Layout layout,
         double milliseconds)
       : settings_{.single_copy = !layout.is_copied},
         area_(std::move(segment), layout.slot_of(rank)),
         memory_(need(make_shm(area_, settings_))),
         net_(layout.nodes > 1 ? need(transport::make_net({.interface = "lo"})) : nullptr),
-        rig_(*memory_, net_.get(), settings_, said, rank, layout),
+        rig_(*memory_, net_.get(), settings_, shared_data, rank, layout),
         engine_({.settings = {.single_copy = settings_.single_copy},
                  .self = rig_.at(rank),
                  .router = &rig_,
@@ -212,7 +217,7 @@ class Bench {
              {}})),
         comm_(engine_, *context_, std::make_shared<coll::ScratchPool>(), rank, layout.processes,
               nullptr, &rig_),
-        said_(said),
+        shared_data_(shared_data),
         milliseconds_(milliseconds),
         lengths_(std::span(kLengths).subspan(layout.nodes > 1 ? 0 : kShortLengths)),
         one_(kLongest),
@@ -329,18 +334,20 @@ class Bench {
   double time_of(const std::function<void()>& once) {
     const double alone = slowest(once, 2);
     if (comm_.rank() == 0)
-      said_.rounds = std::clamp(static_cast<int>(milliseconds_ * 1000 / std::max(alone, 0.1)), 3,
-                                kMaxRounds);
+      shared_data_.rounds = std::clamp(
+          static_cast<int>(milliseconds_ * 1000 / std::max(alone, 0.1)), 3, kMaxRounds);
     meet();
-    return slowest(once, said_.rounds);
+    return slowest(once, shared_data_.rounds);
   }
   double slowest(const std::function<void()>& once, int rounds) {
     meet();
     const base::Nanoseconds start = base::now_ns();
     for (int i = 0; i < rounds; ++i) once();
-    said_.microseconds[comm_.rank()] = static_cast<double>(base::now_ns() - start) / rounds / 1000;
+    shared_data_.microseconds[comm_.rank()] = static_cast<double>(base::now_ns() - start) / rounds /
+                                              1000;
     meet();
-    const double most = *std::max_element(said_.microseconds, said_.microseconds + comm_.size());
+    const double most = *std::max_element(shared_data_.microseconds,
+                                          shared_data_.microseconds + comm_.size());
     meet();
     return most;
   }
@@ -353,7 +360,7 @@ class Bench {
   p2p::Engine engine_;
   p2p::ContextPtr context_;
   coll::Comm comm_;
-  Said& said_;
+  SharedData& shared_data_;
   double milliseconds_;
   std::span<const std::uint64_t> lengths_;
   std::vector<std::byte> one_, other_;
@@ -389,8 +396,8 @@ int main(int argc, char** argv) {
     segment = std::make_shared<AnonymousSegment>(slots, transport::shm_slot_bytes(slots),
                                                  transport::shm_pair_bytes({}), 0,
                                                  base::Settings().cell_pool_bytes);
-  void* shared = mmap(nullptr, sizeof(Said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                      0);
+  void* shared = mmap(nullptr, sizeof(SharedData), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) bench::fail("no memory to share");
   std::vector<pid_t> children;
   for (int rank = 0; rank < layout.processes; ++rank) {
@@ -398,7 +405,7 @@ int main(int argc, char** argv) {
     if (child == 0) {
       {
         Bench bench(segments[static_cast<std::size_t>(layout.node_of(rank))],
-                    *static_cast<Said*>(shared), rank, layout, milliseconds);
+                    *static_cast<SharedData*>(shared), rank, layout, milliseconds);
         for (int i = 0; i < repetitions; ++i) bench.measure_all(i);
       }
       std::fflush(stdout);

@@ -251,8 +251,8 @@ def markdown(rows):
 def machine(mpi):
     """Return processor, number of cores, kernel and MPI version as text."""
     model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
-    says = subprocess.run([mpi.launcher[0], "--version"], capture_output=True, text=True).stdout
-    version = f"{mpi.title} {re.search(mpi.version, says)[1]}"
+    printed = subprocess.run([mpi.launcher[0], "--version"], capture_output=True, text=True).stdout
+    version = f"{mpi.title} {re.search(mpi.version, printed)[1]}"
     processor = model[1] if model else platform.machine()
     return f"{processor}, {os.cpu_count()} cores, Linux {platform.release()}; {version}"
 

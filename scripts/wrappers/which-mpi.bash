@@ -77,7 +77,7 @@ find_program() {
   return 1
 }
 
-# has_role <role> <program>: false if the program's name tells that it serves another role.
+# has_role <role> <program>: false if the program's name shows that it serves another role.
 has_role() {
   case $1.${2##*/} in
     cc.*xx* | cc.*++* | cc.*CC | cc.mpif* | cxx.mpicc* | cxx.mpif*) return 1 ;;

@@ -65,7 +65,7 @@ TEST(BiasedLock, TryLockFailsWhileAnotherThreadHoldsTheLock) {
 }
 
 // As MutualExclusion, but all threads use try_lock only.
-TEST(BiasedLock, MutualExclusionWithTryLock) {
+TEST(BiasedLock, MutualExclusionHoldsWithTryLock) {
   constexpr int kThreads = 3, kTimes = 500;
   for (int repeat = 0; repeat < 50; ++repeat) {
     BiasedLock lock;
@@ -88,7 +88,7 @@ TEST(BiasedLock, MutualExclusionWithTryLock) {
 // The counter is not atomic: if two threads are inside at once, then an increment is lost and
 // ThreadSanitizer reports a data race. The test uses many locks because each turns shared only
 // once.
-TEST(BiasedLock, MutualExclusion) {
+TEST(BiasedLock, MutualExclusionHolds) {
   for (int repeat = 0; repeat < 200; ++repeat) {
     constexpr int kThreads = 3, kTimes = 500;
     BiasedLock lock;
@@ -114,7 +114,7 @@ TEST(BiasedLock, CanBeAcquiredAfterItsOwnerHasExited) {
   std::lock_guard guard(lock);
 }
 
-TEST(BiasedLock, ChangeHandsMakesTheNextThreadTheOwner) {
+TEST(BiasedLock, ReleaseOwnershipMakesTheNextThreadTheOwner) {
   BiasedLock lock;
   std::thread([&] {
     { std::lock_guard guard(lock); }
@@ -125,11 +125,12 @@ TEST(BiasedLock, ChangeHandsMakesTheNextThreadTheOwner) {
   std::thread([&] { lock.release_ownership(); }).join();
   EXPECT_FALSE(lock.is_shared());
   std::thread([&] { std::lock_guard guard(lock); }).join();
-  EXPECT_TRUE(lock.is_shared()) << "change_hands() of a thread that is not the owner has no effect";
+  EXPECT_TRUE(lock.is_shared())
+      << "release_ownership() of a thread that is not the owner has no effect";
 }
 
 // Two other threads acquire the lock meanwhile; either of them may become the next owner.
-TEST(BiasedLock, MutualExclusionDuringChangeHands) {
+TEST(BiasedLock, MutualExclusionHoldsDuringReleaseOwnership) {
   for (int repeat = 0; repeat < 200; ++repeat) {
     constexpr int kThreads = 3, kTimes = 300;
     BiasedLock lock;
@@ -177,7 +178,7 @@ void delay(int) { ::usleep(300); }
 // A signal delays the first thread again and again, at any instruction, while the other thread
 // takes the lock often enough to become its owner, if the lock ever had another owner than its
 // first thread.
-TEST(BiasedLock, MutualExclusionWhileTheLockChangesBetweenOwnedAndShared) {
+TEST(BiasedLock, MutualExclusionHoldsWhileTheLockChangesBetweenOwnedAndShared) {
   constexpr int kTurns = 100;
   struct sigaction action {
   }, before{};

@@ -24,13 +24,13 @@ class Notebook final : public PhaseListener {
     std::string line = std::to_string(event.number) + " " + name_of(event.phase) + " " +
                        kWhat[static_cast<int>(event.what)];
     if (event.peer >= 0) line += " by " + std::to_string(event.peer);
-    heard.push_back(line);
+    records.push_back(line);
     tags.push_back(event.tag);
     times.push_back(event.when);
   }
 
   std::uint64_t numbers = 0;
-  std::vector<std::string> heard, tags;
+  std::vector<std::string> records, tags;
   std::vector<Nanoseconds> times;
 };
 
@@ -51,8 +51,8 @@ TEST(Phases, ListenerReceivesEachBeginAndEndInOrder) {
   operation.begin(Phase::parent);
   operation.end(Phase::collect, 3);
   operation.end(Phase::parent);
-  EXPECT_THAT(notebook.heard, ElementsAre("1 collect begins", "1 parent begins",
-                                          "1 collect ends by 3", "1 parent ends"));
+  EXPECT_THAT(notebook.records, ElementsAre("1 collect begins", "1 parent begins",
+                                            "1 collect ends by 3", "1 parent ends"));
   EXPECT_THAT(notebook.tags, ::testing::Each("tag"));
   EXPECT_TRUE(std::is_sorted(notebook.times.begin(), notebook.times.end()));
 }
@@ -63,7 +63,7 @@ TEST(Phases, EndOfAPhaseThatIsNotOpenIsIgnored) {
   operation.end(Phase::launcher);
   operation.end_all();
   operation.fail();
-  EXPECT_THAT(notebook.heard, IsEmpty());
+  EXPECT_THAT(notebook.records, IsEmpty());
 }
 
 TEST(Phases, NextEndsTheOpenPhaseAndBeginsTheNext) {
@@ -72,8 +72,8 @@ TEST(Phases, NextEndsTheOpenPhaseAndBeginsTheNext) {
   operation.begin(Phase::launcher);
   operation.next(Phase::node_map);
   operation.end_all();
-  EXPECT_THAT(notebook.heard, ElementsAre("1 launcher begins", "1 launcher ends",
-                                          "1 node_map begins", "1 node_map ends"));
+  EXPECT_THAT(notebook.records, ElementsAre("1 launcher begins", "1 launcher ends",
+                                            "1 node_map begins", "1 node_map ends"));
 }
 
 TEST(Phases, PhaseThatIsOpenWhenTheLastCopyIsDestroyedFails) {
@@ -83,9 +83,9 @@ TEST(Phases, PhaseThatIsOpenWhenTheLastCopyIsDestroyedFails) {
     const TracedOperation copy = *operation;
     copy.begin(Phase::node_segment);
   }
-  EXPECT_THAT(notebook.heard, ElementsAre("1 node_segment begins"));
+  EXPECT_THAT(notebook.records, ElementsAre("1 node_segment begins"));
   operation.reset();
-  EXPECT_THAT(notebook.heard, ElementsAre("1 node_segment begins", "1 node_segment fails"));
+  EXPECT_THAT(notebook.records, ElementsAre("1 node_segment begins", "1 node_segment fails"));
 }
 
 TEST(Phases, EachOperationHasItsOwnNumber) {
@@ -96,8 +96,8 @@ TEST(Phases, EachOperationHasItsOwnNumber) {
   first.begin(Phase::engine);
   second.fail();
   first.end_all();
-  EXPECT_THAT(notebook.heard, ElementsAre("2 context begins", "1 engine begins", "2 context fails",
-                                          "1 engine ends"));
+  EXPECT_THAT(notebook.records, ElementsAre("2 context begins", "1 engine begins",
+                                            "2 context fails", "1 engine ends"));
 }
 
 }  // namespace

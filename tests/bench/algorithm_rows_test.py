@@ -60,7 +60,7 @@ class Choice(unittest.TestCase):
 
 
 class Rows(unittest.TestCase):
-    def test_lengths_with_the_same_choice_are_one_row_and_end_half_way(self):
+    def test_lengths_with_the_same_choice_share_a_row_that_ends_half_way(self):
         times = _times(
             4,
             ("bcast", "a", 1024, 1),
@@ -91,7 +91,7 @@ class Rows(unittest.TestCase):
 
 
 class OverNodes(unittest.TestCase):
-    def test_each_length_is_put_beside_the_best_of_the_others(self):
+    def test_each_length_is_compared_with_the_best_of_the_others(self):
         times = _times(
             4,
             ("barrier", "by nodes", 0, 10, 30, 20),
@@ -104,7 +104,7 @@ class OverNodes(unittest.TestCase):
 
 
 class Text(unittest.TestCase):
-    def test_a_row_says_what_its_algorithm_needs(self):
+    def test_a_row_has_the_needs_of_its_algorithm(self):
         times = Times()
         times.add(
             4,
@@ -173,11 +173,11 @@ class Text(unittest.TestCase):
         self.assertLessEqual(lost, {"bcast_linear"})
         self.assertIn("reduce_rabenseifner", algorithm_rows.functions(_TABLE))
 
-    def test_a_table_without_a_place_for_them_is_refused(self):
+    def test_a_table_without_measured_rows_is_refused(self):
         with self.assertRaises(ValueError):
             algorithm_rows.replaced("", _times(2, ("bcast", "binomial", 1024, 1)))
 
-    def test_every_algorithm_has_the_name_that_its_rows_call_it_by(self):
+    def test_rows_and_algorithms_have_equal_names(self):
         """The function's name is the operation and the name that the program prints."""
         operations = re.findall(r"Row<\w+> k(\w+)\[\] = \{\n(.*?)\n\};", _TABLE, re.DOTALL)
         for array, body in operations:

@@ -64,7 +64,7 @@ def _verdicts(measured):
 
 
 class Rows(unittest.TestCase):
-    def test_lines_of_jobs(self):
+    def test_lines_of_jobs_are_read(self):
         found = dict(
             compare_jobs.rows_of(
                 "noise\nmessages,latency, MPI_ANY_SOURCE,8,0.25\ncollectives,Bcast,65536,7.5\n"
@@ -433,7 +433,7 @@ class Verdicts(unittest.TestCase):
             compare_report.goals(measured),
         )
 
-    def test_goal_of_matching_by_the_provider(self):
+    def test_matching_by_the_provider_has_a_goal(self):
         measured = _measured(
             {OVER_SOCKETS: {OURS: [12], PROVIDER_MATCHING: [10.5], RAW_LIBFABRIC: [10]}}
         )
@@ -535,7 +535,7 @@ class Texts(unittest.TestCase):
         )
         self.assertEqual(compare_jobs.left_out([system(NATIVE, False)], shapes[:1]), [])
 
-    def test_gain_of_a_second_thread(self):
+    def test_gain_of_a_second_thread_is_reported(self):
         one, two = (
             Row("threads", what, 8, 2, 1)
             for what in ("rate, 1 thread (multiple)", "rate, 2 threads")
@@ -553,7 +553,7 @@ class Texts(unittest.TestCase):
         )
         self.assertNotIn("to themselves", text)
 
-    def test_gain_of_a_second_thread_for_self_messages(self):
+    def test_gain_of_a_second_thread_is_reported_for_self_messages(self):
         one, two = (
             Row("threads", what, 8, 1, 1)
             for what in ("rate to itself, 1 thread", "rate to itself, 2 threads")

@@ -84,7 +84,7 @@ class StackedBars(unittest.TestCase):
 
 
 class ComparePanels(unittest.TestCase):
-    def test_messages_over_sizes(self):
+    def test_messages_are_drawn_over_their_sizes(self):
         latency = lambda size: Row("messages", "latency", size, 2, 1)
         bandwidth = lambda size: Row("messages", "bandwidth", size, 2, 1)
         panels = dict(

@@ -90,7 +90,7 @@ class Figures(unittest.TestCase):
         )
         self.assertIn("| 1 | 2 | sessions |  |  |  | 1, 2 |  |", startup_report._later(measured))
 
-    def test_memory_by_steps(self):
+    def test_memory_is_reported_by_steps(self):
         lines = "".join(
             f"{phase} max_kib {kib} mean_kib {kib} shared_kib 0\n"
             for phase, kib in (

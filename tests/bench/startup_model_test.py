@@ -156,7 +156,7 @@ class Model(unittest.TestCase):
         self.assertAlmostEqual(ring - low, 3 * (2048 - 22), 1)
         self.assertAlmostEqual(fence - low, 5 + 2048, 1)
 
-    def test_the_table_of_a_large_group(self):
+    def test_costs_of_the_table_are_those_of_the_largest_group(self):
         rows = [
             ("none", 2, "creation table", 4, 2, phase, "ms", value, value, value, 1)
             for phase, value in (
@@ -236,7 +236,7 @@ class Model(unittest.TestCase):
         ):
             _read(_made_up() + _made_up().partition("\n")[2])
 
-    def test_tree_hops(self):
+    def test_tree_hops_are_twice_the_depth_of_the_binomial_tree(self):
         self.assertEqual(
             [startup_costs.tree_hops(n) for n in (1, 2, 3, 4, 5, 2048)], [0, 2, 4, 4, 6, 22]
         )
@@ -274,7 +274,7 @@ class Command(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("- sessions, fence, 8 × 4: 1.csv, **2.csv**\n", done.stdout)
 
-    def test_too_few_measurements(self):
+    def test_too_few_measurements_are_an_error(self):
         done = self.run_on("\n".join(_made_up().splitlines()[:4]))
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("fewer than two runs", done.stderr)

@@ -116,7 +116,7 @@ TEST_F(MpirunBackend, FenceCompletesWhenAllMembersHaveEntered) {
       << "a fence of one process completes at once";
 }
 
-TEST_F(MpirunBackend, EntriesLastAsLongAsTheFolder) {
+TEST_F(MpirunBackend, EntriesExistAsLongAsTheFolder) {
   EXPECT_THAT(must(open(2)->read_log()), IsEmpty());
   must(open(1)->append_log(bytes_of("first")));
   must(open(1)->append_log(bytes_of("second")));
@@ -157,12 +157,12 @@ TEST_F(MpirunBackend, ReportsAMissingFolder) {
 }
 
 TEST_F(MpirunBackend, DetectsTheEndOfMpirun) {
-  testing::Child mpirun([](testing::Child& self) { return self.listen(); });
+  testing::Child mpirun([](testing::Child& self) { return self.wait_for_parent(); });
   auto wrapped = env(0, 3);
   wrapped.mpirun = mpirun.pid();
   Backend self(wrapped);
   EXPECT_FALSE(self.has_lost_launcher());
-  mpirun.tell();
+  mpirun.notify_child();
   mpirun.wait_until_zombie();
   EXPECT_TRUE(self.has_lost_launcher()) << "a process that its parent does not wait for has ended";
   ASSERT_TRUE(mpirun.finish());
@@ -174,17 +174,17 @@ TEST_F(MpirunBackend, DetectsTheEndOfMpirun) {
       made.mpirun = ::getppid();
       Backend backend(made);
       const bool before = backend.has_lost_launcher();
-      end.say();
+      end.notify_parent();
       const auto deadline = base::Deadline::after_seconds(20);
       while (!backend.has_lost_launcher() && !deadline.passed()) ::usleep(1000);
-      if (!before && backend.has_lost_launcher()) report.say();
+      if (!before && backend.has_lost_launcher()) report.notify_parent();
       return true;
     });
-    grandchild.wait_for_word();
+    grandchild.wait_for_child();
     ::_exit(0);
     return true;
   });
-  EXPECT_TRUE(child.wait_for_word());
+  EXPECT_TRUE(child.wait_for_child());
 }
 
 }  // namespace

@@ -78,13 +78,13 @@ TEST_F(NodeHardwareTest, KilledDiscovererIsReplaced) {
   Child child([&](Child& self) {
     auto one = ready(1);
     NodeHardware never(one.get(), {}, [&]() -> base::Result<HardwareMap> {
-      self.say();
+      self.notify_parent();
       ::pause();
       return kMachine;
     });
     return static_cast<bool>(never.map());
   });
-  child.wait_for_word();
+  child.wait_for_child();
   EXPECT_EQ(zero->hardware_storage().control.state, 2u);
   child.kill();
   NodeHardware other(zero.get(), {}, machine, kForEver);

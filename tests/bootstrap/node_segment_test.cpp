@@ -112,7 +112,7 @@ TEST_F(NodeSegmentTest, StoresAreDisjointAndBackedOnDemand) {
   EXPECT_EQ(segment->pair(0, 0)[0], std::byte{0});
 }
 
-TEST_F(NodeSegmentTest, BothBlocksOfAPairMeetInTheMiddleOfAPage) {
+TEST_F(NodeSegmentTest, BothBlocksOfAPairShareThePageAtTheirBoundary) {
   const auto page = [](const std::byte* at) {
     return reinterpret_cast<std::uintptr_t>(at) / page_bytes();
   };
@@ -198,7 +198,7 @@ TEST_F(NodeSegmentTest, OptionalMemoryIsRefusedIfAllPairsMightNotFit) {
   EXPECT_TRUE(with_many->back(with_many->cell_pool(0), 9000));
 }
 
-TEST_F(NodeSegmentTest, VciTakesNoMemoryUntilItIsOpened) {
+TEST_F(NodeSegmentTest, VciNeedsNoMemoryUntilItIsOpened) {
   auto alone = spec(0, 2, "without"), made = spec(0, 2, "with");
   made.vcis = 4;
   auto without = attach(alone), with = attach(made);

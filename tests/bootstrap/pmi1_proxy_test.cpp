@@ -293,7 +293,7 @@ TEST_F(Pmi1Proxy, DetachWaitsForUnreadResponses) {
   send_all_kinds(client, "x");
 }
 
-TEST_F(Pmi1Proxy, AttachAndDetachUnderLoad) {
+TEST_F(Pmi1Proxy, AttachAndDetachWorkUnderLoad) {
   make(1);
   std::atomic<bool> is_over{false};
   std::atomic<int> turns{0};
@@ -311,7 +311,7 @@ TEST_F(Pmi1Proxy, AttachAndDetachUnderLoad) {
   EXPECT_TRUE(eventually([&] { return is_handed_back(0); }));
 }
 
-TEST_F(Pmi1Proxy, AttachAndDetachDuringBarriers) {
+TEST_F(Pmi1Proxy, AttachAndDetachWorkDuringBarriers) {
   make(2);
   std::atomic<bool> is_over{false};
   std::atomic<int> turns{0};
@@ -511,7 +511,7 @@ struct Pmi1OneInit : Pmi1Proxy {
   }
 };
 
-TEST_F(Pmi1OneInit, AttachesAtMpiFinalizeWithoutSessions) {
+TEST_F(Pmi1OneInit, MpiFinalizeAttachesWithoutSessions) {
   auto client = host(0);
   start_world(*processes[0], client, true);
   end_world(*processes[0], client);
@@ -525,7 +525,7 @@ TEST_F(Pmi1OneInit, BootstrapOpensAfterMpiInit) {
   end_world(*processes[0], client);
 }
 
-TEST_F(Pmi1OneInit, MpiInitAfterABootstrap) {
+TEST_F(Pmi1OneInit, MpiInitWorksAfterABootstrap) {
   auto client = host(0);
   use_bootstrap(*processes[0], "a");
   start_world(*processes[0], client);
@@ -533,7 +533,7 @@ TEST_F(Pmi1OneInit, MpiInitAfterABootstrap) {
   end_world(*processes[0], client);
 }
 
-TEST_F(Pmi1OneInit, MpiInitAndFinalizeDuringABootstrap) {
+TEST_F(Pmi1OneInit, MpiInitAndFinalizeWorkDuringABootstrap) {
   auto client = host(0);
   auto self = must(processes[0]->try_open(5));
   start_world(*processes[0], client);

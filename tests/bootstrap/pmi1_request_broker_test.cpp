@@ -164,7 +164,7 @@ TEST_F(Pmi1RequestBroker, UnexpectedResponseFailsTheConnection) {
   EXPECT_THAT(port_in(submit("cmd=lookup_name service=c")), HasSubstr("cmd=maxes"));
 }
 
-TEST_F(Pmi1RequestBroker, GarbageFailsTheConnection) {
+TEST_F(Pmi1RequestBroker, InvalidBytesFailTheConnection) {
   auto pending = submit("cmd=lookup_name service=a");
   broker.on_server_line("HTTP/1.1 400 Bad Request");
   EXPECT_THAT(port_in(pending), HasSubstr("invalid PMI-1 message: \"HTTP/1.1 400"));

@@ -28,10 +28,10 @@ class SegmentLifetimeTest : public testing::SegmentTest {
       auto segment = attach(spec);
       segment->context_counter() = 77;
       segment->set_ready();
-      self.say();
-      return self.listen();
+      self.notify_parent();
+      return self.wait_for_parent();
     });
-    EXPECT_TRUE(child->wait_for_word());
+    EXPECT_TRUE(child->wait_for_child());
     return child;
   }
 };
@@ -139,7 +139,7 @@ TEST_F(SegmentLifetimeTest, NextJobRemovesTheSegmentOfAKilledJob) {
   EXPECT_THAT(files(), ElementsAre(path("next job")));
 }
 
-TEST_F(SegmentLifetimeTest, SweepKeepsLiveJobsAndForeignFiles) {
+TEST_F(SegmentLifetimeTest, CleanupKeepsLiveJobsAndForeignFiles) {
   auto living = attached_child(spec(0, 1, "living job"));
   const std::string foreign = directory_ + "/something-else",
                     of_others = directory_ + "/intersession-4711-00";
@@ -194,17 +194,17 @@ TEST_F(SegmentLifetimeTest, ProcessWhoseMainThreadHasExitedIsAlive) {
     segment->set_ready();
     std::thread rest([&self] {
       while (own_state() != 'Z') std::this_thread::yield();
-      self.say();
-      self.listen();
+      self.notify_parent();
+      self.wait_for_parent();
       ::_exit(0);
     });
     ::syscall(SYS_exit, 0);  // ends only this thread, without unwinding
     return false;
   });
-  ASSERT_TRUE(other.wait_for_word());
+  ASSERT_TRUE(other.wait_for_child());
   EXPECT_TRUE(watcher->is_alive(1));
   EXPECT_FALSE(watcher->has_died(1));
-  other.tell();
+  other.notify_child();
   other.wait_until_zombie();
   EXPECT_FALSE(watcher->is_alive(1));
   EXPECT_TRUE(watcher->has_died(1));
@@ -231,11 +231,11 @@ TEST_F(SegmentLifetimeTest, ErrorNamesAFileThatStaysLocked) {
     int file = ::open(path().c_str(), O_RDWR);
     while (::flock(file, LOCK_EX) != 0) {
     }
-    self.say();
-    return self.listen();
+    self.notify_parent();
+    return self.wait_for_parent();
   });
   owner->kill();
-  ASSERT_TRUE(locker.wait_for_word());
+  ASSERT_TRUE(locker.wait_for_child());
   auto error = error_of(NodeSegment::attach(spec(0), 0.05));
   EXPECT_THAT(error.text(), HasSubstr(path() + " stayed locked"));
   locker.kill();

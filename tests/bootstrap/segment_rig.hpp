@@ -64,8 +64,8 @@ class SegmentTest : public ::testing::Test {
   std::string directory_;
 };
 
-/// A forked process that runs a function. `wait_for_word` in the parent waits for `say` in the
-/// child; `listen` in the child waits for `tell` in the parent.
+/// A forked process that runs a function. `wait_for_child` in the parent waits for `notify_parent`
+/// in the child; `wait_for_parent` in the child waits for `notify_child` in the parent.
 class Child {
  public:
   using Body = std::function<bool(Child&)>;  ///< returns true if the child succeeded
@@ -98,12 +98,12 @@ class Child {
   }
 
   // in the child
-  void say() const { [[maybe_unused]] auto written = ::write(up_[1], "w", 1); }
-  bool listen() const { return char_from(down_[0]); }
+  void notify_parent() const { [[maybe_unused]] auto written = ::write(up_[1], "w", 1); }
+  bool wait_for_parent() const { return char_from(down_[0]); }
 
   // in the parent
-  bool wait_for_word() const { return char_from(up_[0]); }
-  void tell() const { [[maybe_unused]] auto written = ::write(down_[1], "w", 1); }
+  bool wait_for_child() const { return char_from(up_[0]); }
+  void notify_child() const { [[maybe_unused]] auto written = ::write(down_[1], "w", 1); }
   void kill() {
     ::kill(pid_, SIGKILL);
     finish();

@@ -30,7 +30,7 @@ class Nodes(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout.splitlines()
 
-    def test_a_user_without_privileges(self) -> None:
+    def test_a_user_without_privileges_can_make_nodes(self) -> None:
         copy = shutil.copytree(
             _CLUSTER.parent, self.folder / "cluster", ignore=shutil.ignore_patterns("__pycache__")
         )
@@ -40,7 +40,7 @@ class Nodes(unittest.TestCase):
             ["node0", str(self.folder), "/dev/shm/.node"],
         )
 
-    def test_a_chroot(self) -> None:
+    def test_nodes_can_be_made_in_a_chroot(self) -> None:
         root = self.folder / "root"
         root.mkdir()
         script = (

@@ -95,7 +95,7 @@ TEST(Direct, MovesData) { for_each_case(expect_correct_results); }
 
 TEST(Direct, MovesDataWithoutEagerMessages) { for_each_case(expect_correct_results, 0); }
 
-TEST(Direct, BlocksWithGaps) {
+TEST(Direct, WorksWithGapsBetweenBlocks) {
   for (int size : {2, 5, 16}) {
     on_all(size, [&](Comm& comm) {
       std::vector<std::int64_t> counts, displacements;
@@ -164,7 +164,7 @@ TEST(Direct, CombinesInTheOrderOfRanks) {
   });
 }
 
-TEST(Direct, ReduceScatterOfTwo) {
+TEST(Direct, ReduceScatterWorksWithTwoMembers) {
   for (std::int64_t to_first : {0, 3, 7}) {
     on_all(2, [&](Comm& comm) {
       const std::vector<std::int64_t> counts = {to_first, 7 - to_first};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests the node information of a communicator, and that the algorithms that use it send few
-// messages between nodes. moving_test and combining_test check the results of these algorithms.
+// messages between nodes. data_movement_test and reductions_test check the results of these
+// algorithms.
 #include "shim/coll/nodes.hpp"
 
 #include "tests/coll/rig.hpp"

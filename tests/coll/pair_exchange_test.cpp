@@ -24,7 +24,7 @@ bool has_pipeline_ring(Comm& comm) {
   return comm.shm_coll_state().handle->has_pipeline_ring(comm.rank());
 }
 
-TEST(PairExchange, AlltoallOfAllLengths) {
+TEST(PairExchange, AlltoallWorksWithAllLengths) {
   on_segment_members(2, [](Comm& comm) {
     const int me = comm.rank();
     for (std::uint64_t count : kPipelineLengths) {
@@ -44,7 +44,7 @@ TEST(PairExchange, AlltoallOfAllLengths) {
   });
 }
 
-TEST(PairExchange, AllgatherOfAllLengths) {
+TEST(PairExchange, AllgatherWorksWithAllLengths) {
   on_segment_members(2, [](Comm& comm) {
     const int me = comm.rank();
     for (std::uint64_t count : kPipelineLengths) {
@@ -63,7 +63,7 @@ TEST(PairExchange, AllgatherOfAllLengths) {
 }
 
 // The data of one member may be long, short or empty, independently of the other's.
-TEST(PairExchange, AlltoallvOfUnequalLengths) {
+TEST(PairExchange, AlltoallvWorksWithUnequalLengths) {
   on_segment_members(2, [](Comm& comm) {
     const int me = comm.rank();
     const std::uint64_t lengths[] = {0, 1, 136, 137, kChunkItems + 1, 2 * kRingItems + 3};
@@ -120,7 +120,7 @@ TEST(PairExchange, InPlaceDoesNotOverwriteUnsentData) {
   });
 }
 
-TEST(PairExchange, TypesWithHoles) {
+TEST(PairExchange, WorksWithTypesWithHoles) {
   on_segment_members(2, [](Comm& comm) {
     const int me = comm.rank();
     const std::uint64_t count = 2 * kChunkItems + 3;

@@ -11,7 +11,7 @@ namespace {
 
 using base::ErrorClass;
 
-TEST(Pipeline, BroadcastsOfAllLengthsFromAllRoots) {
+TEST(Pipeline, BroadcastsAllLengthsFromAllRoots) {
   for (int size : {2, 3, 5, 16}) {
     on_segment_members(size, [size](Comm& comm) {
       for (std::uint64_t count : kPipelineLengths) {
@@ -50,7 +50,7 @@ TEST(Pipeline, RootRunsAheadUntilTheRingIsFull) {
   });
 }
 
-TEST(Pipeline, TypesWithHoles) {
+TEST(Pipeline, WorksWithTypesWithHoles) {
   on_segment_members(3, [](Comm& comm) {
     const std::uint64_t count = 2 * kChunkItems + 3;
     const types::Type every_second = p2p::value_of(
@@ -111,7 +111,7 @@ std::vector<Three> threes(int rank, std::uint64_t count) {
   return all;
 }
 
-TEST(Pipeline, ReducesOfTwo) {
+TEST(Pipeline, ReducesForTwoMembers) {
   on_segment_members(2, [](Comm& comm) {
     const int rank = comm.rank();
     for (std::uint64_t count : kPipelineLengths) {

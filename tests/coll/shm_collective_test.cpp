@@ -233,7 +233,7 @@ TEST(ShmCollective, MissingPartIsReported) {
   });
 }
 
-TEST(ShmCollective, TypesWithHoles) {
+TEST(ShmCollective, WorksWithTypesWithHoles) {
   on_segment_members(4, [](Comm& comm) {
     const types::Type every_second = p2p::value_of(types::vector(3, 1, 16, int64_type()));
     Items sparse = untouched(6), dense = untouched(3);

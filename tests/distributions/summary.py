@@ -36,11 +36,11 @@ def results_of(printed: str) -> dict[str, str]:
 
 def reason_of(output: str) -> str:
     """Return the reason in the output of a skipped test."""
-    said = re.findall(r"skipped: (.+)", output)
+    reasons = re.findall(r"skipped: (.+)", output)
     lines = output.split("\n")
     return (
-        said[-1]
-        if said
+        reasons[-1]
+        if reasons
         else next((line for line in reversed(lines) if line.strip()), "no reason printed")
     ).strip()
 

@@ -49,7 +49,7 @@ _LOGS = "".join(
 
 
 class Summary(unittest.TestCase):
-    def test_all_results(self) -> None:
+    def test_the_summary_counts_all_results(self) -> None:
         self.assertEqual(
             summary.summary(_PRINTED, _LOGS).splitlines(),
             [
@@ -62,10 +62,10 @@ class Summary(unittest.TestCase):
             ],
         )
 
-    def test_a_command_without_tests(self) -> None:
+    def test_a_command_without_tests_has_no_summary(self) -> None:
         self.assertEqual(summary.summary("demo: the plate\n", ""), "")
 
-    def test_a_skipped_test_without_a_log(self) -> None:
+    def test_a_skipped_test_without_a_log_has_no_reason(self) -> None:
         printed = "1/1 Test #1: a .....***Skipped   0.00 sec\n"
         self.assertEqual(
             summary.summary(printed, ""),

@@ -18,8 +18,8 @@ class Result:
 def worst(events: list[list[dict]]) -> dict[str, tuple[str, str]]:
     """Return the worst result of each test over all processes."""
     order, found = [PASS, SKIP, FAIL], {}
-    for said in events:
-        for event in said:
+    for of_process in events:
+        for event in of_process:
             if event["event"] not in order:
                 continue
             before = found.get(event["test"], (PASS, ""))

@@ -85,7 +85,7 @@ def command_of(job: Job, dirs: BuildDirs) -> list[str]:
     words = _program_words(job, job.apps[0], dirs) if job.launcher == NONE else _launched(job, dirs)
     if job.nodes > 1 or job.cluster or (job.launcher != NONE and LAUNCHERS[job.launcher].in_nodes):
         # Files of a failed job vanish with the file systems of the nodes.
-        clean = [] if job.ends_badly else ["--expect-clean", "intersession*"]
+        clean = [] if job.can_fail else ["--expect-clean", "intersession*"]
         words = [
             str(_TESTS / "cluster" / "cluster"),
             "--nodes",

@@ -115,13 +115,14 @@ class Job:
         return {**TRANSPORTS[self.transport], **self.environment}
 
     @property
-    def ends_badly(self) -> bool:
+    def can_fail(self) -> bool:
+        """True if the job must or may fail; it may then leave shared memory."""
         return self.exit != 0 or bool(self.may_fail)
 
     @property
     def leaves_files(self) -> bool:
         """True if /dev/shm may temporarily have files of this job that no process uses."""
-        return self.ends_badly or self.interrupts
+        return self.can_fail or self.interrupts
 
     @property
     def expected_passes(self) -> int:

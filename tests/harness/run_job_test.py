@@ -95,7 +95,7 @@ class RunJob(unittest.TestCase):
         self.assertRegex(output, pattern)
         return output
 
-    def test_good_job(self) -> None:
+    def test_a_good_job_passes(self) -> None:
         self.expect(shell('echo "test passed"'), 0, "test passed")
 
     @staticmethod
@@ -105,7 +105,7 @@ class RunJob(unittest.TestCase):
             if shutil.which(launchers.LAUNCHERS[name].program):
                 yield name, rank
 
-    def test_good_job_under_the_launcher(self) -> None:
+    def test_a_good_job_passes_under_the_launcher(self) -> None:
         for name, _ in self.each_launcher():
             self.expect(
                 shell('echo "test passed"', launcher=name, processes=3), 0, "(?s)(test passed.*){3}"
@@ -120,7 +120,7 @@ class RunJob(unittest.TestCase):
                 "2 processes printed 'test passed', expected 3",
             )
 
-    def test_exit_code_under_the_launcher(self) -> None:
+    def test_the_launcher_returns_the_exit_code_of_a_process(self) -> None:
         for name, rank in self.each_launcher():
             script = f'test "${rank}" = 1 && exit 3; exit 0'
             self.expect(shell(script, launcher=name, processes=2, passes=0, exit=3), 0, "run-job: ")
@@ -139,12 +139,12 @@ class RunJob(unittest.TestCase):
             "0 processes printed 'test passed'",
         )
 
-    def test_variables_under_the_launcher(self) -> None:
+    def test_processes_of_the_launcher_get_the_variables(self) -> None:
         for name, _ in self.each_launcher():
             table = shell('test "$A" = "b c" && echo "test passed"', launcher=name, processes=2)
             self.expect(table + '\nenvironment = { A = "b c" }', 0, "(?s)(test passed.*){2}")
 
-    def test_transport(self) -> None:
+    def test_a_transport_sets_its_variables(self) -> None:
         for name, _ in self.each_launcher():
             table = shell(
                 'test "$INTERSESSION_PROVIDER" = sockets && echo "test passed"',
@@ -157,7 +157,7 @@ class RunJob(unittest.TestCase):
             shell('test -z "$INTERSESSION_PROVIDER" && echo "test passed"'), 0, "test passed"
         )
 
-    def test_missing_launcher_skips(self) -> None:
+    def test_a_missing_launcher_skips_the_job(self) -> None:
         with unittest.mock.patch.dict(os.environ, PATH="/nowhere"):
             self.expect(
                 shell('echo "test passed"', launcher="hydra"),
@@ -171,7 +171,7 @@ class RunJob(unittest.TestCase):
             self.skipTest(output)
         return code, output
 
-    def test_job_under_slurm(self) -> None:
+    def test_a_good_job_passes_under_slurm(self) -> None:
         table = {"environment": '{ A = "b c" }'}
         script = (
             'echo "on $(hostname)"; test "$PMI_SIZE" = 2 && test "$A" = "b c" && echo "test passed"'
@@ -181,7 +181,7 @@ class RunJob(unittest.TestCase):
         self.assertRegex(output, "(?m)^on node0$")
         self.assertRegex(output, "(?m)^on node1$")
 
-    def test_exit_code_under_slurm(self) -> None:
+    def test_a_wrong_exit_code_under_slurm_is_reported(self) -> None:
         code, output = self.run_under_slurm('echo "test passed"; test "$PMI_RANK" = 0 || exit 3')
         self.assertEqual(code, 1, output)
         self.assertRegex(output, "exit code 3, expected 0")
@@ -194,7 +194,7 @@ class RunJob(unittest.TestCase):
         for pid in re.findall("=== stacks of ([0-9]+):", output):
             self.assert_gone(int(pid))
 
-    def test_exit_code(self) -> None:
+    def test_a_wrong_exit_code_is_reported(self) -> None:
         self.expect(shell('echo "test passed"; exit 3'), 1, "exit code 3, expected 0")
         self.expect(
             shell('echo "test passed"', exit="nonzero"),
@@ -203,22 +203,22 @@ class RunJob(unittest.TestCase):
         )
         self.expect(shell('echo "test passed"; exit 3', exit=3), 0, "test passed")
 
-    def test_output(self) -> None:
+    def test_missing_and_forbidden_output_is_reported(self) -> None:
         script = 'echo one; echo "test passed"'
         self.expect(shell(script, output=["^two$"]), 1, r"not in the output: \^two\$")
         self.expect(shell(script, forbidden=["^one$"]), 1, r"must not be in the output: \^one\$")
         self.expect(shell(script, output=["^one$"], forbidden=["^two$"]), 0, "test passed")
 
-    def test_lines_of_two_processes_in_one(self) -> None:
+    def test_lines_of_two_processes_in_one_are_separated(self) -> None:
         script = "printf 'test passedone\\ntest passed\\n\\ntwotest passed'"
         self.expect(shell(script, passes=3, output=["^one$", "^two$"]), 0, "test passed")
         self.expect(shell(script, passes=2), 1, "3 processes printed 'test passed', expected 2")
 
-    def test_skip_needs_a_reason(self) -> None:
+    def test_a_skipped_job_needs_a_reason(self) -> None:
         self.expect(shell("echo skipped: no such device; exit 77"), 77, "no such device")
         self.expect(shell("exit 77"), 1, "exit code 77, expected 0")
 
-    def test_process_left_behind(self) -> None:
+    def test_a_process_left_behind_is_reported_and_killed(self) -> None:
         output = self.expect(
             shell(
                 'setsid sleep 1000 >/dev/null 2>&1 & echo $! is the one; echo "test passed"',
@@ -229,12 +229,12 @@ class RunJob(unittest.TestCase):
         )
         self.assert_gone(int(re.search("([0-9]+) is the one", output)[1]))
 
-    def test_shared_memory_left_behind(self) -> None:
+    def test_shared_memory_left_behind_is_reported(self) -> None:
         table = shell('touch /dev/shm/intersession.test.$$; echo "test passed"')
         self.addCleanup(self.remove_own_shared_memory)
         self.expect(table, 1, r"left behind: /dev/shm/intersession\.test\.[0-9]+")
 
-    def test_shared_memory_that_no_next_job_can_remove(self) -> None:
+    def test_shared_memory_that_no_next_job_can_remove_is_reported(self) -> None:
         self.addCleanup(self.remove_own_shared_memory)
         output = self.expect(
             shell("touch /dev/shm/intersession.test.$$; exit 3", exit=3, passes=0),
@@ -244,7 +244,7 @@ class RunJob(unittest.TestCase):
         self.assertRegex(output, r"left behind: /dev/shm/intersession\.test\.[0-9]+")
         self.assertNotIn("Traceback", output)
 
-    def test_a_next_job_that_fails(self) -> None:
+    def test_a_next_job_that_fails_is_reported(self) -> None:
         self.addCleanup(self.remove_own_shared_memory)
         script = """D="$B/tests/mpi/openmpi/linked"; mkdir -p "$D" && cp /bin/false "$D/hello"
                     touch /dev/shm/intersession.test.$$; exit 3"""
@@ -277,7 +277,7 @@ class RunJob(unittest.TestCase):
             self.assertEqual(len(re.findall("=== stacks of [0-9]+: sleep 1000", output)), 2)
             self.assertRegex(output, "#[0-9]+ .*nanosleep")
 
-    def test_processes_of_mpirun(self) -> None:
+    def test_processes_of_mpirun_are_recognised(self) -> None:
         for own in (
             "1: mpirun.openmpi -n 2 program",
             "1: /usr/bin/orted -mca ess env",
@@ -293,7 +293,7 @@ class RunJob(unittest.TestCase):
         ):
             self.assertFalse(runner.is_of_mpirun(other), other)
 
-    def test_mpirun_that_does_not_end_after_a_death(self) -> None:
+    def test_mpirun_that_does_not_end_after_a_death_is_killed(self) -> None:
         script = 'test "$OMPI_COMM_WORLD_RANK" = 4 && kill -9 $$; sleep 1; echo "test passed"'
         code, output = self.run_job(
             shell(
@@ -326,7 +326,7 @@ class RunJob(unittest.TestCase):
             self.skipTest(output)
         return code, output
 
-    def test_hanging_job_on_several_nodes(self) -> None:
+    def test_a_hanging_job_on_several_nodes_is_killed(self) -> None:
         daemons = {"mpirun": ("orted", 1), "hydra": ("\\S*hydra_pmi_proxy", 2)}
         for name, _ in self.each_launcher():
             code, output = self.run_on_nodes("sleep 1000; true", name, timeout=3)
@@ -340,7 +340,7 @@ class RunJob(unittest.TestCase):
             for pid in re.findall("=== stacks of ([0-9]+):", output):
                 self.assert_gone(int(pid))
 
-    def test_leftovers_on_other_nodes(self) -> None:
+    def test_leftovers_on_other_nodes_are_reported(self) -> None:
         for name, _ in self.each_launcher():
             code, output = self.run_on_nodes(
                 'touch /dev/shm/intersession.test; echo "test passed"', name
@@ -348,7 +348,7 @@ class RunJob(unittest.TestCase):
             self.assertEqual(code, 1, output)
             self.assertRegex(output, "left behind: shared memory node1:/dev/shm/intersession.test")
 
-    def test_without_privileges(self) -> None:
+    def test_a_user_without_privileges_can_run_a_job(self) -> None:
         if os.geteuid() != 0:
             self.skipTest("this is the case anyway")
         nobody = (
@@ -512,7 +512,7 @@ class Tables(unittest.TestCase):
         )
         self.assertEqual((job.name, job.apps[0].program), ("n.none.p1", "/b/bin/p"))
 
-    def test_several_programs(self) -> None:
+    def test_a_job_may_have_several_programs(self) -> None:
         job, _ = jobs.expand(
             {"apps": [{"program": "a", "processes": 2}, {"program": "b", "processes": 3}]}, _BUILT
         )

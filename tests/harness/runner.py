@@ -183,7 +183,7 @@ def run(job: Job, dirs: BuildDirs) -> int:
             f"still running: {processes.describe(pid)}"
             for pid in processes.wait_until_gone(mark, min(10, job.timeout))
         ]
-    if job.ends_badly and (left := memory.left_behind()):
+    if job.can_fail and (left := memory.left_behind()):
         wrong += _run_next_job(dirs, left)
     wrong += [f"left behind: {path}" for path in memory.left_behind()]
     if exit_code == SKIP and not wrong and re.search(r"skipped: \S", output):

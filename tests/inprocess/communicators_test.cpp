@@ -121,7 +121,7 @@ TEST_P(Communicators, CreateAndCreateGroupWork) {
   });
 }
 
-TEST_P(Communicators, Grids) {
+TEST_P(Communicators, GridsHaveTheCoordinatesOfTheStandard) {
   Cluster cluster(GetParam());
   const int size = cluster.size();
   ASSERT_GE(size, 4);

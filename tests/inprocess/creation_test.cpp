@@ -89,7 +89,7 @@ TEST(CreationOnOneNode, LongTagsUseMessages) {
   });
 }
 
-TEST_P(Creation, DisjointGroupsWithOneTag) {
+TEST_P(Creation, DisjointGroupsMayUseOneTag) {
   Cluster cluster(GetParam());
   const int size = cluster.size();
   cluster.run([&](Member& member) {
@@ -103,7 +103,7 @@ TEST_P(Creation, DisjointGroupsWithOneTag) {
   });
 }
 
-TEST_P(Creation, ChainOfOverlappingGroupsWithOneTag) {
+TEST_P(Creation, ChainOfOverlappingGroupsMayUseOneTag) {
   Cluster cluster(GetParam());
   cluster.run([&](Member& member) {
     for (int first = 0; first + 1 < cluster.size(); ++first)
@@ -112,7 +112,7 @@ TEST_P(Creation, ChainOfOverlappingGroupsWithOneTag) {
   });
 }
 
-TEST_P(Creation, OverlappingGroupsFromSeveralThreads) {
+TEST_P(Creation, SeveralThreadsMayCreateFromOverlappingGroups) {
   Cluster cluster(GetParam());
   const int size = cluster.size();
   cluster.run([&](Member& member) {
@@ -206,7 +206,7 @@ INSTANTIATE_TEST_SUITE_P(Worlds, Creation,
 
 class ExchangeStrategies : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(ExchangeStrategies, SubsetsOverNodes) {
+TEST_P(ExchangeStrategies, CreateFromSubsetsOverNodes) {
   base::Settings settings = Cluster::settings();
   settings.exchange = GetParam();
   Cluster cluster(World::of(3, 2), settings);
@@ -336,7 +336,7 @@ TEST(FaultyNetwork, CreationsCompleteDespiteDelaysAndFullQueues) {
   });
 }
 
-TEST(SlowLauncher, DelaysLookups) {
+TEST(SlowLauncher, DoesNotFailTheCreation) {
   Cluster cluster(World::of(3, 2));
   using bootstrap::inmem::Fault;
   using bootstrap::inmem::LauncherCall;
@@ -346,7 +346,7 @@ TEST(SlowLauncher, DelaysLookups) {
   cluster.run([](Member& member) { exercise(member.create_world("test.slow"), 1); });
 }
 
-TEST(FailingLauncher, IsAnErrorForAll) {
+TEST(FailingLauncher, FailsTheCreationAtAllMembers) {
   Cluster cluster(World::of(2, 2));
   using bootstrap::inmem::Fault;
   using bootstrap::inmem::LauncherCall;

@@ -48,7 +48,7 @@ void answer_until(Member& member, Condition condition) {
 }
 
 /// The node leader of the other node does not know the leader's address when its creation fails.
-TEST(Late, LeaderLearnsThatAMemberHadDied) {
+TEST(LateLeader, GetsTheErrorOfADeadMember) {
   Cluster cluster(World::of(2, 2), settings_with_long_timeout());
   Victim victim(cluster, 3);
   std::atomic<int> failed_so_far = 0;
@@ -73,7 +73,7 @@ TEST(Late, LeaderLearnsThatAMemberHadDied) {
 
 /// The node leader of the other node died before it was found. Its substitute does not know the
 /// leader's address. It notifies the leader after it has found the address in its next creation.
-TEST(Late, LeaderLearnsThatANodeLeaderHadDied) {
+TEST(LateLeader, GetsTheErrorOfADeadNodeLeader) {
   Cluster cluster(World::of(2, 2), settings_with_long_timeout());
   Victim victim(cluster, 2);
   std::atomic<bool> has_failed = false;
@@ -97,9 +97,9 @@ TEST(Late, LeaderLearnsThatANodeLeaderHadDied) {
 
 /// Members of one node disagree while the leader, on another node, has not called yet. GetParam():
 /// the leader was known from its previous session, and re-initializes.
-class LateLeader : public ::testing::TestWithParam<bool> {};
+class LateLeaderKnown : public ::testing::TestWithParam<bool> {};
 
-TEST_P(LateLeader, LearnsThatMembersHadDisagreed) {
+TEST_P(LateLeaderKnown, GetsTheErrorOfADisagreement) {
   const bool was_known = GetParam();
   Cluster cluster(World::of(2, 2), settings_with_long_timeout());
   std::atomic<int> ended = 0, failed_so_far = 0;
@@ -126,9 +126,9 @@ TEST_P(LateLeader, LearnsThatMembersHadDisagreed) {
                                                      HasSubstr("disagree on the group"))));
 }
 
-INSTANTIATE_TEST_SUITE_P(KnownBefore, LateLeader, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(KnownBefore, LateLeaderKnown, ::testing::Bool());
 
-TEST(Late, LeaderLearnsThatOthersHadTimedOut) {
+TEST(LateLeader, GetsTheErrorOfATimeout) {
   Cluster cluster(World::of(2, 1), settings_with_short_timeout());
   std::atomic<int> failed_so_far = 0;
   cluster.run([&](Member& member) {
@@ -142,7 +142,7 @@ TEST(Late, LeaderLearnsThatOthersHadTimedOut) {
 }
 
 /// A notified leader is not notified again: its next call is a new attempt.
-TEST(Late, NotifiedLeaderCanTryAgain) {
+TEST(LateLeader, CanTryAgainAfterTheError) {
   Cluster cluster(World::of(2, 1), settings_with_short_timeout());
   std::atomic<int> failed_so_far = 0;
   cluster.run([&](Member& member) {

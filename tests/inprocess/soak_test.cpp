@@ -141,7 +141,8 @@ void soak(const World& world, const Pace& pace) {
   for (const unsigned seed : seeds()) {
     SCOPED_TRACE("SOAK_SEED=" + std::to_string(seed));
     auto settings = Cluster::settings();
-    settings.create_timeout = 60;  // after a deadlock, the error tells which members wait for which
+    settings.create_timeout =
+        60;  // after a deadlock, the error names the members that each member waits for
     settings.report_after = pace.report_after;
     Cluster cluster(world, settings);
     const Schedule schedule(seed, cluster.size(), static_cast<int>(creations),
@@ -156,15 +157,17 @@ void soak(const World& world, const Pace& pace) {
   }
 }
 
-class Soak : public ::testing::TestWithParam<World> {};
+class RandomSchedules : public ::testing::TestWithParam<World> {};
 
-TEST_P(Soak, NoScheduleDeadlocksOrMismatches) { soak(GetParam(), kQuick); }
-TEST_P(Soak, NoDeadlocksIfMembersAreLateAtTheRendezvousTimeout) {
+TEST_P(RandomSchedules, NeverDeadlockOrMismatch) { soak(GetParam(), kQuick); }
+TEST_P(RandomSchedules, NeverDeadlockIfMembersAreLateAtTheRendezvousTimeout) {
   soak(GetParam(), kAtRendezvousTimeout);
 }
-TEST_P(Soak, NoDeadlocksIfMembersCallAfterReports) { soak(GetParam(), kBeyondReports); }
+TEST_P(RandomSchedules, NeverDeadlockIfMembersCallAfterReports) {
+  soak(GetParam(), kBeyondReports);
+}
 
-INSTANTIATE_TEST_SUITE_P(Worlds, Soak,
+INSTANTIATE_TEST_SUITE_P(Worlds, RandomSchedules,
                          ::testing::Values(World::of(1, 4), World::of(3, 2), World::dealt(2, 5)));
 
 }  // namespace

@@ -37,9 +37,9 @@ void PrintTo(const Case& of, std::ostream* out) {
   *out << of.nodes << "x" << of.per_node << " " << of.missing;
 }
 
-class Stuck : public ::testing::TestWithParam<Case> {
+class MissingMember : public ::testing::TestWithParam<Case> {
  protected:
-  Stuck() {
+  MissingMember() {
     cluster_.stuck_after() = kStuckAfter;
     for (int rank : cluster_.all())
       if (rank != missing_) others_.push_back(rank);
@@ -49,7 +49,7 @@ class Stuck : public ::testing::TestWithParam<Case> {
   Ranks others_;
 };
 
-TEST_P(Stuck, MemberThatHasFinalizedEndsTheCreation) {
+TEST_P(MissingMember, EndsTheCreationIfItHasFinalized) {
   std::atomic<int> with_session = 0, failed_so_far = 0;
   std::atomic<bool> has_ended = false;
   Collected<std::string> errors;
@@ -75,7 +75,7 @@ TEST_P(Stuck, MemberThatHasFinalizedEndsTheCreation) {
   EXPECT_EQ(errors.values().size(), others_.size());
 }
 
-TEST_P(Stuck, MemberThatBeginsAnotherSessionIsWaitedFor) {
+TEST_P(MissingMember, IsWaitedForIfItBeginsAnotherSession) {
   std::atomic<int> with_session = 0, done = 0;
   cluster_.stuck_after() = 20'000'000'000;
   cluster_.run([&](Member& member) {
@@ -93,14 +93,14 @@ TEST_P(Stuck, MemberThatBeginsAnotherSessionIsWaitedFor) {
   });
 }
 
-TEST_P(Stuck, MemberThatComputesIsWaitedFor) {
+TEST_P(MissingMember, IsWaitedForWhileItComputes) {
   cluster_.run([&](Member& member) {
     if (member.rank() == missing_) pause_for(4 * kStuckAfter);
     exercise(member.create_world("test.slow"), 1);
   });
 }
 
-TEST_P(Stuck, MemberThatHasNotBegunASessionIsWaitedFor) {
+TEST_P(MissingMember, IsWaitedForBeforeItBeginsASession) {
   std::thread late([&] {
     pause_for(4 * kStuckAfter);
     cluster_.run({missing_},
@@ -111,7 +111,7 @@ TEST_P(Stuck, MemberThatHasNotBegunASessionIsWaitedFor) {
 }
 
 /// The sessions allow several threads, so another thread of each member might still call.
-TEST_P(Stuck, MembersThatWaitUnderAnotherTagEndBothCreations) {
+TEST_P(MissingMember, EndsBothCreationsIfItWaitsUnderAnotherTag) {
   Collected<std::string> errors;
   std::atomic<int> done = 0;
   cluster_.run([&](Member& member) {
@@ -128,12 +128,12 @@ TEST_P(Stuck, MembersThatWaitUnderAnotherTagEndBothCreations) {
   EXPECT_EQ(errors.values().size(), static_cast<std::size_t>(cluster_.size()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, Stuck,
+INSTANTIATE_TEST_SUITE_P(Worlds, MissingMember,
                          ::testing::Values(Case{1, 3, 0}, Case{1, 3, 2}, Case{2, 2, 0},
                                            Case{2, 2, 2}, Case{2, 2, 3}));
 
 /// The node segment, and its information on members, is removed with the last session.
-TEST(StuckLater, MemberThatFinalizedBeforeTheOthersReinitializedEndsTheCreation) {
+TEST(FinalizedMember, EndsTheCreationOfReinitializedMembers) {
   Cluster cluster(World::of(1, 3));
   cluster.stuck_after() = kStuckAfter;
   Collected<std::string> errors;

@@ -404,8 +404,8 @@ TEST(Vcis, AbandonedCreationDrainsMessagesOfItsVci) {
     const CreationKey key{"", "test.given_up", {{0, 0, 2, 1}}};
     while (cluster.log().find("test.given_up") == std::string::npos)
       std::this_thread::yield();  // until its contribution has been sent
-    ASSERT_TRUE(
-        first.send_control({0, 1}, encode(FailureMessage{key, 0, base::ErrorClass::other, "enough", {}})));
+    ASSERT_TRUE(first.send_control(
+        {0, 1}, encode(FailureMessage{key, 0, base::ErrorClass::other, "enough", {}})));
     has_timed_out.get_future().wait();
     CommunicatorPtr alone = create(sessions.second, member.world(), "test.given_up");
     ASSERT_NE(alone, nullptr);
@@ -426,7 +426,7 @@ TEST(Vcis, AbandonedCreationDrainsMessagesOfItsVci) {
   });
 }
 
-TEST(Vcis, AlternatingContextIdsTakeNoMemory) {
+TEST(Vcis, AlternatingContextIdsNeedNoMemory) {
   Cluster cluster(World::of(1, 2));
   cluster.run([](Member& member) {
     const Sessions sessions = with_two_vcis(member);

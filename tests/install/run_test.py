@@ -121,7 +121,7 @@ class OpenMpi(Shown):
             [f"preload={_LIBRARY} a= psets=c=0"],
         )
 
-    def test_a_list_of_variables_in_the_environment_or_by_option(self) -> None:
+    def test_a_list_of_variables_is_extended(self) -> None:
         self.assertEqual(
             self.shown(
                 "-n",
@@ -139,7 +139,7 @@ class OpenMpi(Shown):
             [f"preload={_LIBRARY} a=8 psets="],
         )
 
-    def test_application_file(self) -> None:
+    def test_an_application_file_gets_the_library(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             script = pathlib.Path(folder, "show")
             script.write_text(f"#!/bin/sh\n{_SHOW}\n", encoding="utf-8")
@@ -194,7 +194,7 @@ class OpenMpi(Shown):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"tool \S+ does not exist")
 
-    def test_exit_code_and_plain_options(self) -> None:
+    def test_the_exit_code_is_returned_and_plain_options_work(self) -> None:
         self.assertEqual(run("--mpi", "openmpi", "-n", "1", "sh", "-c", "exit 5").returncode, 5)
         self.assertRegex(run("--mpi=openmpi", "--version").stdout, "Open MPI|OpenRTE")
 
@@ -261,7 +261,7 @@ class Mpich(Shown):
             [f"preload={_LIBRARY_MPICH} a= psets=c=0"],
         )
 
-    def test_exit_code(self) -> None:
+    def test_the_exit_code_is_returned(self) -> None:
         self.assertEqual(run("--mpi", "mpich", "-n", "1", "sh", "-c", "exit 5").returncode, 5)
 
 
@@ -375,7 +375,7 @@ class Choice(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn(text, done.stderr)
 
-    def test_no_mpi_at_all(self) -> None:
+    def test_a_missing_mpi_is_an_error(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             for command in ("bash", "dirname", "readlink", "env"):
                 pathlib.Path(folder, command).symlink_to(f"/usr/bin/{command}")

@@ -8,7 +8,7 @@
 /* Return the number of threads, after it has dropped to `most` or a second has passed: the kernel
  * lists a joined thread for a moment longer, because pthread_join waits for a word that the thread
  * clears, and not for the end of its entry in /proc. */
-static int threads_down_to(int most) {
+static int wait_for_thread_count(int most) {
   int threads;
   for (int tries = 0; (threads = entries_of("/proc/self/task", "")) > most && tries < 1000; ++tries)
     usleep(1000);
@@ -36,11 +36,11 @@ int main(int argc, char** argv) {
   for (int round = 0; round < rounds; ++round) {
     once(round);
     if (round == 0) {
-      threads = threads_down_to(before); /* over PMIx, its thread remains */
+      threads = wait_for_thread_count(before); /* over PMIx, its thread remains */
       descriptors = entries_of("/proc/self/fd", "");
       EXPECT(threads <= before + 1, "%d threads instead of %d and PMIx's", threads, before);
     }
-    int now = threads_down_to(threads);
+    int now = wait_for_thread_count(threads);
     EXPECT(now == threads, "round %d: %d threads instead of %d", round, now, threads);
     EXPECT(entries_of("/proc/self/fd", "") == descriptors, "round %d: %d descriptors instead of %d",
            round, entries_of("/proc/self/fd", ""), descriptors);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests that collectives which fail at one member fail at all members, and do not access buffers
 // afterwards.
-#include "tests/p2p/ended.hpp"
+#include "tests/p2p/ended_operations.hpp"
 
 namespace shim::p2p {
 namespace {
@@ -11,21 +11,21 @@ using Reads = transport::LoopFaults::Reads;
 
 base::Error death() { return {ErrorClass::proc_aborted, "process 9 has died"}; }
 
-class CollectiveFailure : public Ended {
+class CollectiveFailure : public EndedOperations {
  protected:
   void fail(int rank, const base::Error& reason = death()) {
     world.engine(rank).fail_collectives(context(rank), reason);
   }
   bool has_failed(int rank) { return Engine::collectives_have_failed(context(rank)); }
   Request* receive(int rank, Data& data, int source, int tag = 0, Plane plane = Plane::collective) {
-    return Ended::receive(rank, data, source, tag, plane);
+    return EndedOperations::receive(rank, data, source, tag, plane);
   }
   Request* send(int rank, const Data& data, int dest, int tag = 0,
                 Plane plane = Plane::collective) {
-    return Ended::send(rank, data, dest, tag, plane);
+    return EndedOperations::send(rank, data, dest, tag, plane);
   }
   void expect_error(int rank, Request* request, ErrorClass wanted = ErrorClass::proc_aborted) {
-    Ended::expect_error(rank, request, wanted);
+    EndedOperations::expect_error(rank, request, wanted);
   }
 };
 

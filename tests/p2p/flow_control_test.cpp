@@ -106,8 +106,8 @@ TEST_F(FlowControl, ExpectedMessagesArrive) {
       value_of(world.engine(2).isend(*contexts[2], from(sent), 1, kOtherTag, SendMode::standard)));
   sends.push_back(value_of(world.engine(2).isend(*contexts[2], {nullptr, 0, &kByte}, 1, kFloodTag,
                                                  SendMode::standard, Plane::collective)));
-  int told = 0;
-  receiver.set_control_handler([&](base::ProcessId, std::span<const std::byte>) { ++told; });
+  int handled = 0;
+  receiver.set_control_handler([&](base::ProcessId, std::span<const std::byte>) { ++handled; });
   ASSERT_TRUE(sender.send_control({0, 1}, std::vector<std::byte>(10)));
   for (Request* request : {directed, longer, any, collective}) {
     ASSERT_TRUE(world.step_until([&] { return request->is_done(); }));
@@ -117,7 +117,7 @@ TEST_F(FlowControl, ExpectedMessagesArrive) {
   EXPECT_EQ(received, sent);
   EXPECT_EQ(received_any, sent);
   EXPECT_EQ(received_long, long_one);
-  EXPECT_TRUE(world.step_until([&] { return told == 1; }));
+  EXPECT_TRUE(world.step_until([&] { return handled == 1; }));
   receive_all(*contexts[1]);
 }
 

@@ -213,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, LongQueues, testing::Range(1u, 7u));
 
 // Entries with other tags are not searched: a scan of 60,000 entries 60,000 times would take
 // minutes.
-TEST(Matching, EntriesWithOtherTagsCostNothing) {
+TEST(Matching, EntriesWithOtherTagsAreNotVisited) {
   constexpr int kMany = 60'000;
   const auto start = std::chrono::steady_clock::now();
   Matching matching(2);

@@ -255,7 +255,7 @@ TEST_F(Receive, ReleasedActiveRequestsComplete) {
   EXPECT_TRUE(sender.flush(base::Deadline::after_seconds(10)));
 }
 
-TEST_F(Receive, FlushAndHearWaitsForReleasedReceives) {
+TEST_F(Receive, FlushAllWaitsForReleasedReceives) {
   for (std::size_t bytes : {8u, 50'000u}) {
     Data sent = pattern(bytes, 1), received(bytes);
     receiver.release(receive(received, 0, 3));
@@ -274,7 +274,7 @@ TEST_F(Receive, FlushAndHearWaitsForReleasedReceives) {
   }
 }
 
-TEST_F(Receive, FlushAndHearDoesNotWaitForReceivesThatCannotMatch) {
+TEST_F(Receive, FlushAllDoesNotWaitForReceivesThatCannotMatch) {
   Data data(8);
   receiver.release(value_of(receiver.irecv(*contexts[1], into(data), 1, 3)));
   EXPECT_TRUE(receiver.flush_all(base::Deadline::after_seconds(10)))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests revoked communicators: all operations on them end at all members, and do not access buffers
 // afterwards.
-#include "tests/p2p/ended.hpp"
+#include "tests/p2p/ended_operations.hpp"
 
 namespace shim::p2p {
 namespace {
@@ -9,16 +9,16 @@ namespace {
 using base::ErrorClass;
 using Reads = transport::LoopFaults::Reads;
 
-class Revocation : public Ended {
+class Revocation : public EndedOperations {
  protected:
   static constexpr int kTag = 1;
   void revoke(int rank) { world.engine(rank).revoke(context(rank)); }
   bool is_revoked(int rank) { return world.engine(rank).is_revoked(context(rank)); }
   Request* receive(int rank, Data& data, int source) {
-    return Ended::receive(rank, data, source, kTag, Plane::user);
+    return EndedOperations::receive(rank, data, source, kTag, Plane::user);
   }
   Request* send(int rank, const Data& data, int dest) {
-    return Ended::send(rank, data, dest, kTag, Plane::user);
+    return EndedOperations::send(rank, data, dest, kTag, Plane::user);
   }
   void expect_revoked(int rank, Request* request) {
     expect_error(rank, request, ErrorClass::revoked);
@@ -45,7 +45,7 @@ TEST_P(Revocation, EndsReceivesAndSendsThatHaveNotMatched) {
   for (Request* request : requests) expect_revoked(0, request);
 }
 
-TEST_P(Revocation, EndsATransferThatIsUnderWay) {
+TEST_P(Revocation, EndsATransferInProgress) {
   Request* sending = nullptr;
   ASSERT_NO_FATAL_FAILURE(end_under_way(
       kTag, Plane::user, [&] { revoke(0); }, sending));
@@ -108,7 +108,7 @@ TEST_P(Revocation, EndsASendWhoseReceiverHasFreedTheCommunicator) {
 }
 
 // The sender learns that its message was dropped before it learns of the revocation.
-TEST_P(Revocation, EndsASendThatHasBeenRefusedBefore) {
+TEST_P(Revocation, EndsASendWhoseMessageWasDropped) {
   const Data much = pattern(50'000, 1);
   Request* sending = send(1, much, 0);
   contexts[0].reset();
@@ -118,7 +118,7 @@ TEST_P(Revocation, EndsASendThatHasBeenRefusedBefore) {
   expect_revoked(1, sending);
 }
 
-TEST_P(Revocation, LeavesOtherCommunicatorsAlone) {
+TEST_P(Revocation, DoesNotAffectOtherCommunicators) {
   const std::vector<ContextPtr> others = world.contexts(*base::ContextPath{}.child(1));
   revoke(0);
   const Data sent = pattern(50'000, 1);

@@ -21,7 +21,7 @@ class Threads : public testing::TestWithParam<int> {
 
 constexpr std::size_t kSizes[] = {0, 8, 1000, 2000, 40'000};
 
-TEST_P(Threads, PingPongOnSeparateTags) {
+TEST_P(Threads, ExchangeMessagesOnSeparateTags) {
   World world{{.processes = 2}};
   auto contexts = world.contexts();
   run(world, [&](int rank, int thread) {
@@ -40,7 +40,7 @@ TEST_P(Threads, PingPongOnSeparateTags) {
   });
 }
 
-TEST_P(Threads, ThreadsOfOneProcessExchangeMessages) {
+TEST_P(Threads, OfOneProcessExchangeMessages) {
   World world{{.processes = 1}};
   auto contexts = world.contexts();
   int threads = GetParam();

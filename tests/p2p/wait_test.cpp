@@ -361,20 +361,20 @@ TEST(ProgressWork, RunsBetweenPolls) {
 TEST(ProgressWork, RunsPreSleepWork) {
   World world{{.processes = 1}};
   Engine& engine = world.engine(0);
-  int rounds = 0, rounds_before_sleep = 0, told = 0;
+  int rounds = 0, rounds_before_sleep = 0, sleeps = 0;
   const std::uint64_t number = engine.add_progress(
       [&] { ++rounds; },
       [&] {
         ASSERT_TRUE(engine.progress()) << "nested progress must not run pre-sleep work";
-        if (told++ == 0) rounds_before_sleep = rounds;
+        if (sleeps++ == 0) rounds_before_sleep = rounds;
       });
   EXPECT_TRUE(
-      value_of(engine.wait_until([&] { return told == 3; }, base::Deadline::after_seconds(10))));
+      value_of(engine.wait_until([&] { return sleeps == 3; }, base::Deadline::after_seconds(10))));
   EXPECT_GT(rounds_before_sleep, 1) << "the engine must poll before its first sleep";
   engine.remove_progress(number);
   EXPECT_FALSE(
       value_of(engine.wait_until([] { return false; }, base::Deadline::after_seconds(0.05))));
-  EXPECT_EQ(told, 3);
+  EXPECT_EQ(sleeps, 3);
 }
 
 TEST(ProgressWork, NeverRunsConcurrentlyOrAfterItsRemoval) {

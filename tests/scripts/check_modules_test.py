@@ -45,23 +45,23 @@ class CheckModules(unittest.TestCase):
             {"low": {"low"}, "high": {"high", "low"}, "intercept": {"low", "high", "intercept"}},
         )
 
-    def test_a_good_tree(self) -> None:
+    def test_a_good_tree_has_no_violation(self) -> None:
         self.assertEqual(self.violations(), [])
 
-    def test_include_upwards(self) -> None:
+    def test_an_include_upwards_is_reported(self) -> None:
         self.write("shim/low/deep/bad.hpp", '  #  include "shim/high/high.hpp"\n')
         self.assertEqual(
             self.violations(),
             ["shim/low/deep/bad.hpp includes shim/high/high.hpp: low may not include from high"],
         )
 
-    def test_mpi_header_below_the_top(self) -> None:
+    def test_the_mpi_header_below_the_top_is_reported(self) -> None:
         self.write("shim/high/bad.cpp", "#include <mpi.h>\n")
         self.assertEqual(
             self.violations(), ["shim/high/bad.cpp includes mpi.h, which only shim/intercept may"]
         )
 
-    def test_names_of_mpi_libraries_are_shared_with_the_report(self) -> None:
+    def test_only_info_may_include_the_names_of_mpi_libraries(self) -> None:
         modules = check_modules.modules_of(_CMAKE + "intersession_module(info DEPENDS low)\n")
         for module in ("info", "high"):
             self.write(f"shim/{module}/x.cpp", '#include "shim/intercept/abi/families.hpp"\n')
@@ -73,11 +73,11 @@ class CheckModules(unittest.TestCase):
             ],
         )
 
-    def test_folder_without_a_module(self) -> None:
+    def test_a_folder_without_a_module_is_reported(self) -> None:
         self.write("shim/stray/x.hpp", "")
         self.assertEqual(self.violations(), ["shim/stray is not a module of shim/CMakeLists.txt"])
 
-    def test_names_of_mpi_libraries(self) -> None:
+    def test_names_of_mpi_libraries_are_reported(self) -> None:
         self.write("shim/intercept/abi/x.cpp", "void ompi_mpi_comm_null();\n")
         self.write("shim/bootstrap/mpirun/x.cpp", 'ask("OMPI_COMM_WORLD_RANK");\n')
         self.write(
@@ -93,7 +93,7 @@ class CheckModules(unittest.TestCase):
             ],
         )
 
-    def test_readmes(self) -> None:
+    def test_a_missing_or_long_readme_is_reported(self) -> None:
         self.write("shim/low/README.md", "# low\n")
         self.write("shim/high/README.md", "line\n" * 61)
         self.assertEqual(
@@ -104,7 +104,7 @@ class CheckModules(unittest.TestCase):
             ],
         )
 
-    def test_stems(self) -> None:
+    def test_a_source_without_its_header_is_reported(self) -> None:
         self.write("shim/high/high.hpp", "")
         self.write("shim/intercept/api/x.hpp", "")
         for name in ("ring.hpp", "ring.cpp", "ring_grow.cpp", "rings.cpp", "main.cpp"):
@@ -127,7 +127,7 @@ class CheckModules(unittest.TestCase):
                 check=True,
             )
 
-    def test_symbols(self) -> None:
+    def test_symbols_of_mpi_are_reported(self) -> None:
         self.build(
             low="int fine() { return 0; }\n",
             high='extern "C" { int MPI_Send(); int PMPI_Recv(); }\n'
@@ -141,7 +141,7 @@ class CheckModules(unittest.TestCase):
             ],
         )
 
-    def test_global_data(self) -> None:
+    def test_global_data_is_reported(self) -> None:
         self.build(
             low="struct B { virtual ~B() = default; };\nB* make() { return new B; }\n"
             'extern const char* const names[] = {"a", "b"};\nextern const int number = 7;\n',
@@ -156,7 +156,7 @@ class CheckModules(unittest.TestCase):
             ],
         )
 
-    def test_table_of_the_document(self) -> None:
+    def test_a_difference_to_the_table_of_the_document_is_reported(self) -> None:
         table = (
             "| `shim/low` | x | – |\n"
             "| `shim/high` | x | low |\n"

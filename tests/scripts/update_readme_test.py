@@ -24,7 +24,7 @@ class UpdateReadme(unittest.TestCase):
         (self.top / "examples/first").mkdir(parents=True, exist_ok=True)
         (self.top / "examples/first/first.c").write_text(text, encoding="utf-8")
 
-    def test_first_program(self) -> None:
+    def test_only_the_generated_part_is_replaced(self) -> None:
         """The part is the program without its opening comments; other text is unchanged."""
         self.write_program("/* licence */\n/* for readers */\nint main(void);\n")
         text = update_readme.fresh(

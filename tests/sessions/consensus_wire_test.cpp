@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "tests/sessions/damage.hpp"
+#include "tests/sessions/damaged_messages.hpp"
 
 namespace shim::sessions {
 namespace {

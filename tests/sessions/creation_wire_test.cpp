@@ -6,7 +6,7 @@
 #include <array>
 #include <random>
 
-#include "tests/sessions/damage.hpp"
+#include "tests/sessions/damaged_messages.hpp"
 
 namespace shim::sessions {
 namespace {

@@ -42,24 +42,24 @@ TEST(PsetText, FilesHaveLinesAndComments) {
 struct Wrong {
   const char* text;
   int column;
-  const char* says;
+  const char* complaint;
 };
 void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.text; }
 
-class PsetTextWrong : public testing::TestWithParam<Wrong> {};
+class InvalidPsetText : public testing::TestWithParam<Wrong> {};
 
-TEST_P(PsetTextWrong, IsReportedWithItsPositionAndOtherSetsAreKept) {
+TEST_P(InvalidPsetText, IsReportedWithItsPositionAndOtherSetsAreKept) {
   std::string all = std::string(GetParam().text) + ";good=1";
   PsetText text = parse_psets(all, ';', 8);
   EXPECT_EQ(shown(text), "good={1} ");
   ASSERT_EQ(text.complaints.size(), 1u);
   EXPECT_EQ(text.complaints[0].column, GetParam().column) << text.complaints[0].text;
-  EXPECT_NE(text.complaints[0].text.find(GetParam().says), std::string::npos)
+  EXPECT_NE(text.complaints[0].text.find(GetParam().complaint), std::string::npos)
       << text.complaints[0].text;
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, PsetTextWrong,
+    All, InvalidPsetText,
     testing::Values(Wrong{"ocean", 1, "missing \"=\""}, Wrong{" =0-3", 2, "missing set name"},
                     Wrong{"a=", 3, "a rank"}, Wrong{"a=0-", 5, "the last rank"},
                     Wrong{"a=0-3:", 7, "a stride"}, Wrong{"a=0-3:0", 3, "invalid stride 0"},

@@ -98,7 +98,7 @@ class AnonymousArea final : public base::SharedArea {
   }
   std::size_t pair_bytes() const override { return segment_->pair_bytes(); }
   base::Status back(std::byte*, std::size_t bytes) override {
-    if (refusal_) return base::Error(*refusal_, "the test says that memory is used up");
+    if (refusal_) return base::Error(*refusal_, "the test has used up the memory");
     backed_ += bytes;
     return {};
   }

@@ -149,17 +149,17 @@ TEST_F(NetAuthenticationTest, EavesdropperLearnsNoSecretAndCannotReplay) {
   const auto ours = *TcpAddress::from_bytes(one.net->address()),
              theirs = *TcpAddress::from_bytes(other.net->address());
   Eavesdropper reader(theirs);
-  constexpr std::string_view kTold = "an address that is told in a control message";
+  constexpr std::string_view kSecret = "an address that is sent in a control message";
   Link& to = **one.net->open(reader.address());
-  ASSERT_EQ(*one.net->try_send_ahead(to, text(kTold), {}), Attempt::done);
+  ASSERT_EQ(*one.net->try_send_ahead(to, text(kSecret), {}), Attempt::done);
   poll_until({&one, &other}, [&] {
     reader.relay();
     return !other.received.empty();
   });
-  EXPECT_EQ(other.received.front(), kTold);
+  EXPECT_EQ(other.received.front(), kSecret);
   EXPECT_FALSE(reader.has_read(theirs.cookie)) << "the secret of the server must not be readable";
   EXPECT_FALSE(reader.has_read(ours.cookie)) << "the secret of the client must not be readable";
-  EXPECT_FALSE(reader.contains(text(kTold))) << "a control message must not be readable";
+  EXPECT_FALSE(reader.contains(text(kSecret))) << "a control message must not be readable";
   RawClient repeats(theirs);
   repeats.send(reader.recorded);
   poll_until({&one, &other}, [&] { return repeats.is_closed(); });

@@ -215,7 +215,7 @@ TEST_F(NetTest, TcpPeerIsPresentWhileAnyConnectionIsOpen) {
   poll_until({&one}, [&] { return one.net->is_gone(to); });
 }
 
-TEST_F(NetTest, PresenceTellsLivePeersFromGonePeers) {
+TEST_F(NetTest, PresenceDistinguishesLivePeersFromGonePeers) {
   for (const bool has_fabric : {false, true}) {
     End one = has_fabric ? make() : make({});
     std::optional<End> other = has_fabric ? make() : make({});

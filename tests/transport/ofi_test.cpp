@@ -11,7 +11,7 @@
 
 #include "shim/transport/ofi/wire.hpp"
 #include "tests/base/open_descriptors.hpp"
-#include "tests/base/threads_down_to.hpp"
+#include "tests/base/thread_count.hpp"
 #include "tests/transport/large_buffer_network.hpp"
 #include "tests/transport/processes.hpp"
 #include "tests/transport/rig.hpp"
@@ -385,10 +385,10 @@ TEST_P(OfiProviders, ClosesAllDescriptorsAndThreads) {
     pass(*a, link, *b, bytes_of(1), sink, [&] { return received > 0; });
   };
   use_once();  // libfabric keeps some descriptors of its first use open
-  std::size_t descriptors = base::open_descriptors(), threads = base::threads_down_to(0);
+  std::size_t descriptors = base::open_descriptors(), threads = base::wait_for_thread_count(0);
   for (int i = 0; i < 3; ++i) use_once();
   EXPECT_EQ(base::open_descriptors(), descriptors);
-  EXPECT_EQ(base::threads_down_to(threads), threads);
+  EXPECT_EQ(base::wait_for_thread_count(threads), threads);
 }
 
 INSTANTIATE_TEST_SUITE_P(

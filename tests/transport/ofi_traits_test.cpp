@@ -197,10 +197,10 @@ TEST(FrameOrder, DeliversFramesInSendOrder) {
 }
 
 TEST(ProviderWarning, WarnsAboutSocketsOnly) {
-  const std::string said = provider_warning("sockets", 131'072);
+  const std::string warning = provider_warning("sockets", 131'072);
   for (const char* word :
        {"sockets", "131072", "net.ipv4.tcp_rmem", "1048576", "INTERSESSION_PROVIDER"})
-    EXPECT_NE(said.find(word), std::string::npos) << word;
+    EXPECT_NE(warning.find(word), std::string::npos) << word;
   EXPECT_EQ(provider_warning("sockets", 1 << 20), "");
   EXPECT_EQ(provider_warning("sockets", std::nullopt), "");
   EXPECT_EQ(provider_warning("tcp;ofi_rxm", 131'072), "");

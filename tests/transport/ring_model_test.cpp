@@ -233,26 +233,28 @@ TEST(RingBatch, OfAStreamHasOnlyPacketsSentBeforeItBegan) {
 
 class RingInEveryInterleaving : public ::testing::TestWithParam<std::size_t> {};
 
-TEST_P(RingInEveryInterleaving, SmallPackets) { check_all(4, GetParam(), {8, 56, 0, 40, 8, 56}); }
+TEST_P(RingInEveryInterleaving, DeliversSmallPackets) {
+  check_all(4, GetParam(), {8, 56, 0, 40, 8, 56});
+}
 
-TEST_P(RingInEveryInterleaving, TwoPacketsInALine) {
+TEST_P(RingInEveryInterleaving, DeliversTwoPacketsInALine) {
   check_all(3, GetParam(), {28, 8, 28, 0, 16, 8});
 }
 
-TEST_P(RingInEveryInterleaving, PadInTheSecondHalfOfALine) {
+TEST_P(RingInEveryInterleaving, SkipsAPadInTheSecondHalfOfALine) {
   check_all(4, GetParam(), {8, 56, 28, 8, 29});
 }
 
-TEST_P(RingInEveryInterleaving, PacketsOfSeveralLines) {
+TEST_P(RingInEveryInterleaving, DeliversPacketsOfSeveralLines) {
   check_all(8, GetParam(), {120, 8, 100, 56, 120});
 }
 
-TEST_P(RingInEveryInterleaving, PadBeforeEveryWrap) {
+TEST_P(RingInEveryInterleaving, SkipsAPadBeforeEveryWrap) {
   check_all(9, GetParam(), {120, 120, 120, 120, 120});
 }
 
 // A packet of this size does not fit the ring, so it must use the cell pool.
-TEST_P(RingInEveryInterleaving, PooledPackets) {
+TEST_P(RingInEveryInterleaving, DeliversPooledPackets) {
   check_all(4, GetParam(),
             {kMinPooledPacket, kMinPooledPacket, 8, kMinPooledPacket, kMinPooledPacket}, 2);
 }

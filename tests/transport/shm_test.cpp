@@ -161,10 +161,10 @@ void stress(std::uint32_t senders, std::uint32_t packets, std::size_t ring_bytes
 }
 
 TEST(Shm, TwoProcessesExchangeRandomPackets) { stress(1, 12'000, 64 * 1024); }
-TEST(Shm, TwoProcessesOverATinyRing) { stress(1, 30'000, 1024); }
-TEST(Shm, ManySendersToOne) { stress(7, 4000, 4096); }
-TEST(Shm, TwoProcessesThroughACellPool) { stress(1, 12'000, 64 * 1024, kSmallPool); }
-TEST(Shm, ManySendersToOneThroughCellPools) { stress(5, 3000, 64 * 1024, kSmallPool); }
+TEST(Shm, TwoProcessesExchangePacketsOverATinyRing) { stress(1, 30'000, 1024); }
+TEST(Shm, ReceivesFromManySenders) { stress(7, 4000, 4096); }
+TEST(Shm, TwoProcessesExchangePacketsThroughACellPool) { stress(1, 12'000, 64 * 1024, kSmallPool); }
+TEST(Shm, ReceivesFromManySendersThroughCellPools) { stress(5, 3000, 64 * 1024, kSmallPool); }
 
 // Packets to the idle receiver fill the shared cell pool; packets to others then use the ring.
 TEST(Shm, IdleReceiverDoesNotBlockOthers) {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <set>
 
-#include "tests/base/threads_down_to.hpp"
+#include "tests/base/thread_count.hpp"
 #include "tests/bootstrap/launched/scenario.hpp"
 
 namespace {
@@ -258,11 +258,11 @@ void nothing_left(const std::string&) {
   for (int round = 0; round < 5; ++round) {
     fence_all(*self);
     self.reset();
-    CHECK(is_pmix ||
-          (shim::base::threads_down_to(1) == 1 && entries_of("/proc/self/fd") == descriptors));
+    CHECK(is_pmix || (shim::base::wait_for_thread_count(1) == 1 &&
+                      entries_of("/proc/self/fd") == descriptors));
     self = open();
   }
-  CHECK(shim::base::threads_down_to(while_open) == while_open);
+  CHECK(shim::base::wait_for_thread_count(while_open) == while_open);
 }
 
 void aborted(const std::string&) {

@@ -65,7 +65,7 @@ class Mpi4py(unittest.TestCase):
 
 
 class Lists(unittest.TestCase):
-    def test_a_row_with_everything(self) -> None:
+    def test_a_row_may_have_all_keywords(self) -> None:
         test = suite.row(
             "coll",
             "below/bcast 4 arg=-a=1 arg=b env=X=1 env=Y=2=3 timeLimit=7 mem=1.5 xfail=t1 "
@@ -93,7 +93,7 @@ class Lists(unittest.TestCase):
     def test_a_row_without_processes_has_two(self) -> None:
         self.assertEqual(suite.row("coll", "bcast").processes, 2)
 
-    def test_the_miniature_suite(self) -> None:
+    def test_all_rows_of_the_miniature_suite_are_read(self) -> None:
         top = _HERE / "suite"
         tests = {test.name: test for test in suite.tests_of(top, "pt2pt")}
         self.assertEqual(len(tests), 12)
@@ -116,13 +116,13 @@ class Judging(unittest.TestCase):
         self.assertEqual(self.judged("TestNormal", 0, "a word", " No Errors"), job.FAIL)
         self.assertEqual(self.judged("TestNormal", 0, " Found 3 errors"), job.FAIL)
 
-    def test_some_must_fail(self) -> None:
+    def test_tests_that_must_fail_pass_if_they_fail(self) -> None:
         self.assertEqual(self.judged("TestStatus", 1, "anything"), job.PASS)
         self.assertEqual(self.judged("TestErrFatal", 0, " No Errors"), job.FAIL)
         self.assertEqual(self.judged("TestStatusNoErrors", 1, " No Errors"), job.PASS)
         self.assertEqual(self.judged("TestStatusNoErrors", 0, " No Errors"), job.FAIL)
 
-    def test_some_report_that_they_cannot_run(self) -> None:
+    def test_tests_may_report_that_they_cannot_run(self) -> None:
         self.assertEqual(self.judged("TestNormal", 0, "Test Skipped"), job.NOT_RUNNABLE)
 
 
@@ -130,12 +130,12 @@ class Tables(unittest.TestCase):
     def why(self, line: str) -> str:
         return rules.why_not_runnable(suite.row("coll", line), "session", "openmpi", 4)
 
-    def test_what_cannot_run(self) -> None:
+    def test_tests_that_cannot_run_have_a_reason(self) -> None:
         self.assertEqual(self.why("bcast 4"), "")
         self.assertIn("GPU", self.why("bcast 4 arg=-oddmemtype=device"))
         self.assertIn("memory", self.why("bcast 4 mem=4.1"))
 
-    def test_a_row_that_repeats_another(self) -> None:
+    def test_a_row_that_repeats_another_is_found(self) -> None:
         test = suite.row("coll", "bcast 4 env=MPIR_CVAR_X=1 env=Y=1")
         self.assertTrue(rules.repeats(test, {"coll/bcast 4 Y=1"}))
         self.assertFalse(rules.repeats(test, {"coll/bcast 4"}))
@@ -188,7 +188,7 @@ class Reports(unittest.TestCase):
             (sums["all"], sums["all but errors"], sums["all but xfail"]), ((3, 1), (2, 1), (2, 1))
         )
 
-    def test_differences_between_two_modes(self) -> None:
+    def test_differences_between_two_modes_are_listed(self) -> None:
         plain = {
             name: self.result("plain", name, result)
             for name, result in (("c/a 2", job.PASS), ("c/b 2", job.FAIL))
@@ -232,7 +232,7 @@ class Reports(unittest.TestCase):
         )
         self.assertEqual(report.cause(self.result("world", "coll/c 2", job.FAIL), plain), "")
 
-    def test_a_cause_may_be_seen_in_the_output(self) -> None:
+    def test_a_cause_may_be_found_in_the_output(self) -> None:
         seen = (
             "exit code 52\nerror: MPI_ERR_UNSUPPORTED_OPERATION: MPI_Nothing: not available on "
             "objects of a session"
@@ -256,7 +256,7 @@ class Reports(unittest.TestCase):
         self.assertIn("| rma | none can run |", text)
         self.assertIn("- `rma`, 1 rows: needs windows", text)
 
-    def test_csv(self) -> None:
+    def test_csv_has_one_line_for_each_result(self) -> None:
         results = {("openmpi", "session"): [self.result("session", "coll/b 2", job.FAIL)]}
         self.assertIn("openmpi,session,coll/b 2,fail,", report.machine_readable(results))
 

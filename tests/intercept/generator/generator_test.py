@@ -102,7 +102,7 @@ class Description(unittest.TestCase):
             "MPI_X | 3.1 | 1.0 | native\nMPI_X | 3.1 | 1.0 | native", "MPI_X is there twice"
         )
 
-    def test_parameters(self):
+    def test_parameters_are_split_into_name_and_type(self):
         for declaration, name, c_type, scalar in (
             ("MPI_Comm comm", "comm", "MPI_Comm", True),
             ("const int counts[]", "counts", "const int []", False),
@@ -116,7 +116,7 @@ class Description(unittest.TestCase):
                 (parameter.name, parameter.c_type, parameter.is_scalar), (name, c_type, scalar)
             )
 
-    def test_large_counts(self):
+    def test_large_forms_have_the_types_of_the_standard(self):
         functions = _functions(_REAL)
         for name, signature in (
             ("Send_c", "int(const void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm)"),
@@ -164,7 +164,7 @@ class Generator(unittest.TestCase):
         for path in sorted(_API.glob("*.py")):
             self.assertEqual(known & set(re.findall(r"\w+", path.read_text())), set(), path.name)
 
-    def test_golden_text(self):
+    def test_text_of_the_sample_functions_is_unchanged(self):
         """The text for the sample functions is unchanged.
 
         After an intended change run with UPDATE_GOLDEN=1 and review the difference.
@@ -378,7 +378,7 @@ class Overlay(unittest.TestCase):
         self.assertNotIn("MPI_ERR_SESSION", self.header(has))
         self.assertNotIn("typedef struct ompi_instance_t", self.header(has))
 
-    def test_rows(self):
+    def test_each_kind_of_row_gives_its_declaration(self):
         for row, text in (
             ("type | T | struct s * | x", "typedef struct s *T;"),
             ("type | F | void (*)(int) | x", "typedef void (*F)(int);"),
@@ -390,13 +390,13 @@ class Overlay(unittest.TestCase):
             word, name, value = emit_overlay.parse_rows(row)[0]
             self.assertIn(text, "\n".join(emit_overlay.row_lines(word, name, value)))
 
-    def test_bad_row(self):
+    def test_an_invalid_row_is_an_error(self):
         with self.assertRaisesRegex(emit_overlay.OverlayError, "line 1"):
             emit_overlay.parse_rows("float | X | 1 | y")
 
 
 class Coverage(unittest.TestCase):
-    def test_states(self):
+    def test_each_function_has_its_state(self):
         functions = _functions(_SAMPLE)
         states = {name: emit_coverage.state(functions[name], _NATIVE) for name in functions}
         self.assertEqual(states["Send"], "both")

@@ -90,7 +90,7 @@ def take_mapped(lines: collections.Counter) -> set[str]:
 
 
 class Unchanged(unittest.TestCase):
-    def test_mpi_program_without_sessions(self) -> None:
+    def test_an_mpi_program_without_sessions_is_unchanged(self) -> None:
         for processes in (1, 3):
             plain = states_of([_LAUNCHER], processes)
             preloaded = states_of(
@@ -106,7 +106,7 @@ class Unchanged(unittest.TestCase):
                     self.assertEqual(preloaded[rank], plain[rank])
                     self.assertEqual(plain[rank]["wrong 0"], 1)
 
-    def test_shell_and_true(self) -> None:
+    def test_programs_without_mpi_are_unchanged(self) -> None:
         for command in (
             ["/bin/true"],
             ["/bin/sh", "-c", "exec 3</dev/null; /bin/echo hello | /bin/cat"],
@@ -114,7 +114,7 @@ class Unchanged(unittest.TestCase):
         ):
             self.assertEqual(output_of(command, LD_PRELOAD=_LIBRARY), output_of(command))
 
-    def test_python(self) -> None:
+    def test_python_is_unchanged(self) -> None:
         script = """if True:
             import os
             print(sorted(os.listdir("/proc/self/task")).__len__())

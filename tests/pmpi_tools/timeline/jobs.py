@@ -159,7 +159,7 @@ class WithPhases(Jobs):
     mpi = "openmpi"
     everywhere = _OF_STARTS | {"shm_rendezvous", "context"} | _OF_ENDS
 
-    def test_every_process_and_every_phase(self) -> None:
+    def test_every_process_and_every_phase_is_recorded(self) -> None:
         run = self.run_job("finalize")
         self.assertEqual(run.done.returncode, 0, run.text)
         self.assertEqual(run.done.stdout.count("test passed"), self.processes)
@@ -210,7 +210,7 @@ class WithPhases(Jobs):
         ]
         self.assertEqual({event["args"]["peer"] for event in outcomes}, {0} if go_on else set())
 
-    def test_a_program_that_ends_by_exit(self) -> None:
+    def test_a_program_that_calls_exit_is_recorded(self) -> None:
         run = self.run_job("exit")
         self.check_files(run, self.processes)
         for process, names in self.names(run).items():
@@ -221,7 +221,7 @@ class WithPhases(Jobs):
             )
             self.assertNotIn("MPI_Session_finalize", names)
 
-    def test_a_process_that_is_killed(self) -> None:
+    def test_a_killed_process_is_reported(self) -> None:
         run = self.run_job("kill", processes=1)
         self.assertNotEqual(run.done.returncode, 0)
         self.check_files(run, 1)
@@ -231,7 +231,7 @@ class WithPhases(Jobs):
         )
         self.assertRegex(run.done.stdout, r"note: \S+: rank 0 on \S+ did not exit normally")
 
-    def test_a_creation_that_fails(self) -> None:
+    def test_a_failed_creation_is_recorded(self) -> None:
         run = self.run_job("absent", INTERSESSION_CREATE_TIMEOUT="0.5")
         self.assertEqual(run.done.returncode, 0, run.text)
         self.check_files(run, self.processes)
@@ -328,7 +328,7 @@ class OverNodes(Jobs):
     mpi = "openmpi"
     nodes = 2
 
-    def test_every_process_and_every_phase(self) -> None:
+    def test_every_process_and_every_phase_is_recorded(self) -> None:
         run = self.run_job("finalize")
         self.assertEqual(run.done.returncode, 0, run.text)
         self.check_files(run, self.processes)
@@ -349,7 +349,7 @@ class OverNodes(Jobs):
                 "MPI_Comm_create_from_group",
             )
 
-    def test_libfabric_is_seen_where_it_is_opened(self) -> None:
+    def test_the_phase_fabric_is_recorded_in_the_process_that_opens_libfabric(self) -> None:
         for provider, times in (("", 0), ("any", 1)):
             run = self.run_job("finalize", INTERSESSION_PROVIDER=provider)
             self.assertEqual(run.done.returncode, 0, run.text)
@@ -360,7 +360,7 @@ class OverNodes(Jobs):
                 provider,
             )
 
-    def test_the_fence_over_the_job_is_seen(self) -> None:
+    def test_the_phase_of_the_fence_over_the_job_is_recorded(self) -> None:
         run = self.run_job("finalize", INTERSESSION_EXCHANGE="world_fence")
         self.assertEqual(run.done.returncode, 0, run.text)
         self.check_files(run, self.processes)
@@ -374,7 +374,7 @@ class NativeMpich(Jobs):
     mpi = "mpich"
     native = True
 
-    def test_every_call_of_every_process(self) -> None:
+    def test_every_call_of_every_process_is_recorded(self) -> None:
         run = self.run_job("finalize")
         self.assertEqual(run.done.returncode, 0, run.text)
         self.assertEqual(run.done.stdout.count("test passed"), self.processes)
@@ -383,7 +383,7 @@ class NativeMpich(Jobs):
             self.assertEqual(set(names), _CALLS, process)
         self.assertIn("no phases", run.done.stdout)
 
-    def test_a_program_that_ends_by_exit(self) -> None:
+    def test_a_program_that_calls_exit_is_recorded(self) -> None:
         run = self.run_job("exit")
         self.check_files(run, self.processes)
         for process, names in self.names(run).items():

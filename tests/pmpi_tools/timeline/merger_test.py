@@ -100,9 +100,9 @@ class Whole(InFolder):
         )
 
     def test_the_command_writes_both_files(self) -> None:
-        with contextlib.redirect_stdout(io.StringIO()) as said:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
             self.assertEqual(command.main(["merge", str(self.folder)], self.folder), 0)
-        self.assertIn("timeline.svg", said.getvalue())
+        self.assertIn("timeline.svg", printed.getvalue())
         json.loads((self.folder / "trace.json").read_text(encoding="utf-8"))
         ElementTree.parse(self.folder / "timeline.svg")
 
@@ -111,23 +111,23 @@ class Damaged(InFolder):
     def remarks(self) -> str:
         return "\n".join(self.merged()[1])
 
-    def test_no_folder_and_no_files(self) -> None:
+    def test_a_missing_or_empty_folder_is_an_error(self) -> None:
         with self.assertRaisesRegex(reading.Unusable, "folder .* does not exist"):
             reading.read_folder(self.folder / "none")
         with self.assertRaisesRegex(reading.Unusable, "has no .* files"):
             reading.read_folder(self.folder)
-        with contextlib.redirect_stderr(io.StringIO()) as said:
+        with contextlib.redirect_stderr(io.StringIO()) as printed:
             self.assertEqual(command.main(["merge", str(self.folder)], self.folder), 1)
-        self.assertIn("has no *.timeline files", said.getvalue())
+        self.assertIn("has no *.timeline files", printed.getvalue())
 
-    def test_no_usable_file(self) -> None:
+    def test_a_folder_without_a_usable_file_is_an_error(self) -> None:
         (self.folder / "empty.timeline").touch()
         with self.assertRaisesRegex(
             reading.Unusable, r"(?s)no usable file in .*:\nempty.timeline: has no header line"
         ):
             reading.read_folder(self.folder)
 
-    def test_an_empty_and_a_foreign_file_beside_a_good_one(self) -> None:
+    def test_unusable_files_beside_a_good_one_are_reported(self) -> None:
         start(0, size=1).write(self.folder)
         (self.folder / "empty.timeline").touch()
         (self.folder / "foreign.timeline").write_bytes(b"\x7fELF\xff\x00\n")
@@ -141,14 +141,14 @@ class Damaged(InFolder):
         self.assertIn("newer.timeline: has format 2, but this version reads format 1", text)
         self.assertIn("poorer.timeline: has format 1", text)
 
-    def test_a_last_line_that_is_cut_off(self) -> None:
+    def test_a_truncated_last_line_is_reported(self) -> None:
         start(0).write(self.folder)
         start(1).write(self.folder, cut=10)
         text = self.remarks()
         self.assertIn("node.1.timeline: the last line is truncated", text)
         self.assertIn("rank 1 on node0 did not exit normally", text)
 
-    def test_cut_off_anywhere(self) -> None:
+    def test_a_file_truncated_anywhere_never_crashes(self) -> None:
         """Each prefix of a file gives a picture or an error."""
         whole = "\n".join(start(0, size=1).lines) + "\n"
         for length in range(len(whole)):
@@ -161,7 +161,7 @@ class Damaged(InFolder):
             ElementTree.fromstring(picture.picture_of(processes, 32))
             summary.summary_of(processes, remarks)
 
-    def test_lines_that_are_no_records(self) -> None:
+    def test_lines_that_are_no_records_are_reported(self) -> None:
         written = start(0, size=1)
         written.lines[2:2] = [
             "no json",
@@ -174,7 +174,7 @@ class Damaged(InFolder):
             self.assertIn(f"node.0.timeline, line {number}: invalid line; ignored", text)
         self.assertEqual(len(self.merged()[0][0].spans), 4)
 
-    def test_spans_that_end_before_their_begin_or_without_one(self) -> None:
+    def test_spans_that_end_before_their_begin_or_without_one_are_ignored(self) -> None:
         Written(0).call("MPI_Init", 5, 3).call("MPI_Finalize", 6, 7).add(
             what="ends", kind="call", name="MPI_Abort", number=9, t=8 * MS
         ).exit(9).write(self.folder)
@@ -183,7 +183,7 @@ class Damaged(InFolder):
         self.assertIn("ends MPI_Abort, which has not begun; ignored", text)
         self.assertEqual([span.name for span in self.merged()[0][0].spans], ["MPI_Finalize"])
 
-    def test_a_process_that_ends_inside_a_call(self) -> None:
+    def test_a_process_that_ends_inside_a_call_is_reported(self) -> None:
         Written(0).call("MPI_Session_init", 0, 1).call(
             "MPI_Comm_create_from_group", 2, None, of="creation"
         ).phase("collect", 3, None, of="communicator").write(self.folder)
@@ -227,7 +227,7 @@ class Clocks(InFolder):
             remarks
         )
 
-    def test_by_the_wall_clock(self) -> None:
+    def test_machines_are_aligned_by_the_wall_clock(self) -> None:
         self.write(0)
         begins, text = self.begins()
         self.assertEqual(begins, [0, 0])
@@ -332,26 +332,26 @@ class Rows(unittest.TestCase):
         words = {text.text for text in root.iter(f"{_SVG}text")}
         self.assertLessEqual({"rank 0 on n", "thread 7", "Comm_dup"}, words)
 
-    def test_picture_of_spans_without_duration(self) -> None:
+    def test_spans_without_duration_give_a_valid_picture(self) -> None:
         ElementTree.fromstring(picture.picture_of(self.process(0, 0), 8))
 
 
 class Text(unittest.TestCase):
-    def test_times(self) -> None:
+    def test_times_have_three_digits_and_a_unit(self) -> None:
         shown = [
             summary.time_text(time) for time in (0, 40, 1500, 999_000, 12_345_678, 2_500_000_000)
         ]
         self.assertEqual(shown, ["0 µs", "0.04 µs", "1.5 µs", "999 µs", "12.3 ms", "2.5 s"])
 
-    def test_ranges(self) -> None:
+    def test_consecutive_numbers_are_ranges(self) -> None:
         self.assertEqual(reading.ranges_text([3, 1, 2, 7]), "1-3, 7")
 
-    def test_the_job_s_options_are_not_the_command_s(self) -> None:
-        with contextlib.redirect_stderr(io.StringIO()) as said:
+    def test_options_of_the_job_are_not_those_of_the_command(self) -> None:
+        with contextlib.redirect_stderr(io.StringIO()) as printed:
             self.assertEqual(
                 command.main(["run", "-o", "/nowhere", "--tracks", "3"], pathlib.Path("/")), 1
             )
-        self.assertIn("run needs a job", said.getvalue())
+        self.assertIn("run needs a job", printed.getvalue())
 
 
 if __name__ == "__main__":

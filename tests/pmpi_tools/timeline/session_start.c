@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens a session, a communicator of all processes and a duplicate, and ends as the argument says:
+/* Opens a session, a communicator of all processes and a duplicate, and ends in the way that the
+ * argument names:
  *
  *   finalize  normally
  *   exit      by exit, with everything open

@@ -6,7 +6,7 @@
 #include "mpitest.h"
 
 int main(int argc, char** argv) {
-  int rank, size, alone, heard = -1, errors = 0;
+  int rank, size, alone, received = -1, errors = 0;
   const char* word = getenv("FOREIGN_WORD");
 #ifdef ANOTHER_NAME
   if (!strstr(argv[0], "another_name")) errors++;
@@ -16,9 +16,9 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm_size(MPI_COMM_SELF, &alone);
-  MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &heard, 1, MPI_INT,
+  MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &received, 1, MPI_INT,
                (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  if (heard != (rank + size - 1) % size || alone != 1) errors++;
+  if (received != (rank + size - 1) % size || alone != 1) errors++;
   MTest_Finalize(errors);
   return errors != 0;
 }

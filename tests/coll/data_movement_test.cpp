@@ -45,7 +45,7 @@ TEST(Bcast, WorksWithMoreSegmentsThanTheWindow) {
   }
 }
 
-TEST(Gather, EveryAlgorithmAndInPlace) {
+TEST(Gather, EveryAlgorithmMovesTheDataAlsoInPlace) {
   for_each_size([](Rig& rig) {
     for_each_possible(table().gather, rig, [&](Gather* algorithm) {
       for_each_root(rig.size(), [&](int root, std::uint64_t count) {
@@ -77,7 +77,7 @@ TEST(Gather, EveryAlgorithmAndInPlace) {
   });
 }
 
-TEST(Scatter, EveryAlgorithmAndInPlace) {
+TEST(Scatter, EveryAlgorithmMovesTheDataAlsoInPlace) {
   for_each_size([](Rig& rig) {
     for_each_possible(table().scatter, rig, [&](Scatter* algorithm) {
       for_each_root(rig.size(), [&](int root, std::uint64_t count) {
@@ -106,7 +106,7 @@ TEST(Scatter, EveryAlgorithmAndInPlace) {
   });
 }
 
-TEST(Allgather, EveryAlgorithm) {
+TEST(Allgather, EveryAlgorithmMovesTheData) {
   for_each_size([](Rig& rig) {
     for_each_possible(table().allgather, rig, [&](Allgather* algorithm) {
       for (std::uint64_t count : kCounts) {
@@ -131,7 +131,7 @@ TEST(Allgather, EveryAlgorithm) {
 }
 
 // Blocks of 0, 3, 6, 1, 4 … items, in reverse order, with a gap after each.
-TEST(Allgatherv, EveryAlgorithm) {
+TEST(Allgatherv, EveryAlgorithmMovesTheData) {
   for_each_size([](Rig& rig) {
     for_each_possible(table().allgatherv, rig, [&](Allgatherv* algorithm) {
       auto count_of = [](int rank) { return static_cast<std::uint64_t>(rank * 3 % 8); };
@@ -169,7 +169,7 @@ Items received_by(int rank, int size, std::uint64_t count) {
   return all;
 }
 
-TEST(Alltoall, EveryAlgorithm) {
+TEST(Alltoall, EveryAlgorithmMovesTheData) {
   for_each_size([](Rig& rig) {
     for_each_possible(table().alltoall, rig, [&](Alltoall* algorithm) {
       for (std::uint64_t count : {0, 1, 7, 200}) {
@@ -188,7 +188,7 @@ TEST(Alltoall, EveryAlgorithm) {
   });
 }
 
-TEST(Alltoall, InPlace) {
+TEST(Alltoall, WorksInPlace) {
   for_each_size([](Rig& rig) {
     for (std::uint64_t count : {0, 1, 200}) {
       auto size = static_cast<std::uint64_t>(rig.size());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ended is a fixture with three engines, for operations that a failure or a revocation ends.
+// EndedOperations is a fixture with three engines, for operations that a failure or a revocation
+// ends.
 #pragma once
 
 #include <functional>
@@ -8,7 +9,7 @@
 
 namespace shim::p2p {
 
-class Ended : public testing::TestWithParam<transport::LoopFaults::Reads> {
+class EndedOperations : public testing::TestWithParam<transport::LoopFaults::Reads> {
  protected:
   World world{{.processes = 3, .faults = {.reads = GetParam()}}};
   std::vector<ContextPtr> contexts = world.contexts();

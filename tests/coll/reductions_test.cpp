@@ -58,9 +58,9 @@ struct MaxLoc {
 };
 
 template <typename T>
-class Combining : public testing::Test {};
+class Reductions : public testing::Test {};
 using Operations = testing::Types<Sum, Compose, MaxLoc>;
-TYPED_TEST_SUITE(Combining, Operations);
+TYPED_TEST_SUITE(Reductions, Operations);
 
 template <typename Operation, typename Function, typename Body>
 void for_each_row(std::span<const AlgorithmRow<Function>> rows, Rig& rig, const Body& body) {
@@ -97,7 +97,7 @@ void check_reduce(Rig& rig, Reduce* algorithm, int root, std::uint64_t count) {
   }
 }
 
-TYPED_TEST(Combining, Reduce) {
+TYPED_TEST(Reductions, EveryReduceAlgorithmCombinesInRankOrder) {
   for_each_size([](Rig& rig) {
     for_each_row<TypeParam>(table().reduce, rig, [&](Reduce* algorithm) {
       for_each_root(rig.size(), [&](int root, std::uint64_t count) {
@@ -145,7 +145,7 @@ void check_all(Rig& rig, Scan* algorithm, const Expected& expected,
   }
 }
 
-TYPED_TEST(Combining, Allreduce) {
+TYPED_TEST(Reductions, EveryAllreduceAlgorithmCombinesInRankOrder) {
   for_each_size([](Rig& rig) {
     for_each_row<TypeParam>(table().allreduce, rig, [&](Allreduce* algorithm) {
       check_all<TypeParam>(rig, algorithm, [&](int, std::uint64_t count, bool) {
@@ -155,7 +155,7 @@ TYPED_TEST(Combining, Allreduce) {
   });
 }
 
-TYPED_TEST(Combining, Scan) {
+TYPED_TEST(Reductions, EveryScanAlgorithmCombinesInRankOrder) {
   for_each_size([](Rig& rig) {
     for_each_row<TypeParam>(table().scan, rig, [&](Scan* algorithm) {
       check_all<TypeParam>(rig, algorithm, [](int rank, std::uint64_t count, bool) {
@@ -165,7 +165,7 @@ TYPED_TEST(Combining, Scan) {
   });
 }
 
-TYPED_TEST(Combining, ExscanDoesNotModifyTheResultOfRankZero) {
+TYPED_TEST(Reductions, ExscanDoesNotModifyTheResultOfRankZero) {
   for_each_size([](Rig& rig) {
     for_each_row<TypeParam>(table().exscan, rig, [&](Scan* algorithm) {
       check_all<TypeParam>(rig, algorithm, [](int rank, std::uint64_t count, bool in_place) {
@@ -176,7 +176,7 @@ TYPED_TEST(Combining, ExscanDoesNotModifyTheResultOfRankZero) {
   });
 }
 
-TYPED_TEST(Combining, ScansWithSeveralSegments) {
+TYPED_TEST(Reductions, ScansWorkWithSeveralSegments) {
   constexpr std::uint64_t kLong[] = {kSegmented};
   for (int size : {2, 5}) {
     Rig rig(size);
@@ -203,7 +203,7 @@ std::vector<std::vector<std::int64_t>> lengths_of_blocks(int size) {
   return {std::vector<std::int64_t>(n), equal, unequal, one};
 }
 
-TYPED_TEST(Combining, ReduceScatter) {
+TYPED_TEST(Reductions, EveryReduceScatterAlgorithmCombinesInRankOrder) {
   for_each_size([](Rig& rig) {
     for_each_row<TypeParam>(table().reduce_scatter, rig, [&](ReduceScatter* algorithm) {
       for (const auto& counts : lengths_of_blocks(rig.size())) {
@@ -238,7 +238,7 @@ TYPED_TEST(Combining, ReduceScatter) {
 }
 
 // Rounding depends on the order of additions, which must not depend on the order of arrival.
-TEST(Combining, ResultBitsDoNotDependOnTheOrderOfArrival) {
+TEST(Reductions, ResultBitsDoNotDependOnTheOrderOfArrival) {
   const types::Type& type = *types::find_predefined("MPI_DOUBLE");
   Operands operands{&type, &types::predefined(types::Operator::sum), 100};
   for (int size : {3, 5, 8}) {

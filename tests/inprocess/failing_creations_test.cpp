@@ -130,7 +130,7 @@ int count_of(const std::string& part, const std::string& text) {
   return count;
 }
 
-TEST(Threads, MayCallAsTheThreadLevelAllows) {
+TEST(SeveralThreads, MayCallAsTheThreadLevelAllows) {
   using Levels = std::vector<ThreadLevel>;
   auto may_call = [](const Levels& levels, bool from_threads) {
     Cluster cluster(World::of(1, 1));
@@ -231,9 +231,9 @@ TEST_P(Disagreement, IsNotReportedForSlowMembers) {
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Disagreement, ::testing::ValuesIn(kWorlds));
 
-class Missing : public ::testing::TestWithParam<World> {};
+class MissingMembers : public ::testing::TestWithParam<World> {};
 
-TEST_P(Missing, MembersAreNamedAfterTheTimeout) {
+TEST_P(MissingMembers, AreNamedAfterTheTimeout) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 1;  // also the time limit of the second creation
   Cluster cluster(GetParam(), settings);
@@ -263,7 +263,7 @@ TEST_P(Missing, MembersAreNamedAfterTheTimeout) {
   }
 }
 
-TEST_P(Missing, LateMemberGetsTheError) {
+TEST_P(MissingMembers, GetTheErrorIfTheyCallLate) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 0.2;
   Cluster cluster(GetParam(), settings);
@@ -285,7 +285,7 @@ TEST_P(Missing, LateMemberGetsTheError) {
   EXPECT_THAT(errors.values(), Each(StartsWith("MPI_ERR_OTHER")));
 }
 
-TEST_P(Missing, SecondAttemptWithTheSameTagSucceeds) {
+TEST_P(MissingMembers, SecondAttemptWithTheSameTagSucceeds) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 0.2;
   Cluster cluster(GetParam(), settings);
@@ -307,10 +307,10 @@ TEST_P(Missing, SecondAttemptWithTheSameTagSucceeds) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Worlds, Missing, ::testing::ValuesIn(kWorlds));
+INSTANTIATE_TEST_SUITE_P(Worlds, MissingMembers, ::testing::ValuesIn(kWorlds));
 
 /// A process may use a tag in one call at a time only (MPI-4.1 §7.4.2).
-TEST(Misuse, OfOneGroupAndTagByTwoThreadsIsAnError) {
+TEST(CreationMisuse, TwoThreadsWithOneGroupAndTagGetAnError) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 1;
   Cluster cluster(World::of(1, 2), settings);
@@ -327,7 +327,7 @@ TEST(Misuse, OfOneGroupAndTagByTwoThreadsIsAnError) {
   });
 }
 
-TEST(Report, NamesMembersWithoutSessionAndTheirWaiters) {
+TEST(CreationReport, NamesMembersWithoutSessionAndTheirWaiters) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 0.9;
   Cluster cluster(World::of(2, 2), settings);
@@ -348,7 +348,7 @@ TEST(Report, NamesMembersWithoutSessionAndTheirWaiters) {
           "has no session\\); either it has not opened a session, or .* \\([0-9.e-]+ s ago\\)"));
 }
 
-TEST(Report, NamesSilentMembers) {
+TEST(CreationReport, NamesSilentMembers) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 0.9;
   Cluster cluster(World::of(2, 1), settings);
@@ -359,7 +359,7 @@ TEST(Report, NamesSilentMembers) {
               HasSubstr("process 1 (rank 1 of the group, node node1), no message received yet"));
 }
 
-TEST(Report, NamesWhereOthersWait) {
+TEST(CreationReport, NamesWhereOthersWait) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 0.9;
   Cluster cluster(World::of(1, 3), settings);
@@ -381,7 +381,7 @@ int times(const std::string& log, const std::string& what) {
   return count;
 }
 
-TEST(Report, RepeatsUntilLateMemberJoins) {
+TEST(CreationReport, RepeatsUntilLateMemberJoins) {
   constexpr double kInterval = 0.5;
   for (const World& world : {World::of(1, 3), World::of(3, 1)}) {
     base::Settings settings = Cluster::settings();
@@ -405,7 +405,7 @@ TEST(Report, RepeatsUntilLateMemberJoins) {
   }
 }
 
-TEST(Report, CanBeSwitchedOff) {
+TEST(CreationReport, CanBeDisabled) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 0.5;
   settings.report_after = 0;
@@ -426,9 +426,9 @@ void PrintTo(const Death& death, std::ostream* out) {
   *out << ", victim " << death.victim << (death.is_published ? ", published" : "");
 }
 
-class Dead : public ::testing::TestWithParam<Death> {};
+class DeadMember : public ::testing::TestWithParam<Death> {};
 
-TEST_P(Dead, MemberThatDiesDuringTheCreationEndsIt) {
+TEST_P(DeadMember, EndsTheCreation) {
   const auto [world, victim_rank, is_published] = GetParam();
   Cluster cluster(world);
   Victim victim(cluster, victim_rank, is_published);
@@ -454,7 +454,7 @@ TEST_P(Dead, MemberThatDiesDuringTheCreationEndsIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Places, Dead,
+    Places, DeadMember,
     ::testing::Values(Death{World::of(1, 4), 3}, Death{World::of(1, 4), 0},  // a member, the leader
                       Death{World::of(3, 2), 5},
                       Death{World::of(3, 3), 3},  // a member, a node leader
@@ -462,7 +462,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Death{World::of(5, 2), 4}));  // the leader, inside the tree
 /// The victim is alone on its node, so only its link shows the death: the leader, its children, a
 /// member inside the tree, and a leaf below it.
-INSTANTIATE_TEST_SUITE_P(Alone, Dead,
+INSTANTIATE_TEST_SUITE_P(Alone, DeadMember,
                          ::testing::Values(Death{World::of(3, 1), 0, true},
                                            Death{World::of(3, 1), 1, true},
                                            Death{World::of(3, 1), 2, true},
@@ -494,10 +494,10 @@ TEST_P(ConnectedPeer, ExitAfterSessionFinalizeFailsCreation) {
 
 INSTANTIATE_TEST_SUITE_P(Providers, ConnectedPeer, ::testing::Values("", "any"));
 
-class Launcher : public ::testing::TestWithParam<std::string> {};
+class SilentLauncher : public ::testing::TestWithParam<std::string> {};
 
 /// With each exchange strategy, and each kind of request that the launcher never answers.
-TEST_P(Launcher, SilentLauncherTimesOutTheCreation) {
+TEST_P(SilentLauncher, TimesOutTheCreation) {
   using bootstrap::inmem::Fault;
   using bootstrap::inmem::LauncherCall;
   base::Settings settings = Cluster::settings();
@@ -523,7 +523,7 @@ TEST_P(Launcher, SilentLauncherTimesOutTheCreation) {
   cluster.run([&](Member& member) { exercise(member.create_world("test.after"), 1); });
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, Launcher, ::testing::Values("modex", "ring", "fence"));
+INSTANTIATE_TEST_SUITE_P(Strategies, SilentLauncher, ::testing::Values("modex", "ring", "fence"));
 
 /// The published address is invalid: too short, of another kind, or too long. The creation that
 /// needs it must fail.
@@ -551,7 +551,7 @@ TEST(InvalidAddress, FailsTheCreation) {
 }
 
 /// The address of a child is needed only for a status request; its contribution has the right one.
-TEST(InvalidAddress, OfAChildInAQueryIsIgnored) {
+TEST(InvalidAddress, OfAChildIsIgnoredInAStatusRequest) {
   Cluster cluster(World::of(2, 1));
   ASSERT_TRUE(cluster.launcher().open(1)->publish(address_key(0), std::vector(17, std::byte{7})));
   cluster.run([&](Member& member) {
@@ -591,7 +591,7 @@ struct ForeignEntries {
 };
 
 /// A contribution must not replace entries of other senders or of the receiver.
-TEST(Damaged, ContributionAffectsOnlyMembersOfItsSender) {
+TEST(DamagedMessages, ContributionAffectsOnlyMembersOfItsSender) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 5;
   for (const auto& [world, from, to, ranks] : {ForeignEntries{World::of(1, 3), 1, 0, {0, 1}},
@@ -618,7 +618,7 @@ TEST(Damaged, ContributionAffectsOnlyMembersOfItsSender) {
   }
 }
 
-TEST(Damaged, DamagedMessagesAreIgnored) {
+TEST(DamagedMessages, AreIgnored) {
   Cluster cluster(World::of(1, 2));
   cluster.run([](Member& member) {
     if (member.rank() == 1) {

@@ -87,16 +87,16 @@ Pairs gathered(int size, std::size_t count) {
   return all;
 }
 
-class Entries : public testing::TestWithParam<int> {
+class CollectiveForms : public testing::TestWithParam<int> {
  protected:
   int size() const { return GetParam(); }
   Rig rig{GetParam(), troubled(7)};
 };
-INSTANTIATE_TEST_SUITE_P(Sizes, Entries, testing::Values(1, 2, 3, 5, 8));
+INSTANTIATE_TEST_SUITE_P(Sizes, CollectiveForms, testing::Values(1, 2, 3, 5, 8));
 
 constexpr std::size_t kItems = 300;  // long enough for a rendezvous
 
-TEST_P(Entries, Bcast) {
+TEST_P(CollectiveForms, BcastLeavesHolesUnchanged) {
   for (int root = 0; root < size(); ++root) {
     std::vector<Pairs> data(n(size()), Pairs(kItems));
     data[n(root)] = pairs(root, kItems);
@@ -108,7 +108,7 @@ TEST_P(Entries, Bcast) {
   }
 }
 
-TEST_P(Entries, Gather) {
+TEST_P(CollectiveForms, GatherLeavesHolesUnchanged) {
   auto own = everyones(size(), kItems);
   for (bool in_place : {false, true}) {
     int root = size() / 2;
@@ -129,7 +129,7 @@ TEST_P(Entries, Gather) {
   }
 }
 
-TEST_P(Entries, Gatherv) {
+TEST_P(CollectiveForms, GathervLeavesHolesUnchanged) {
   Layout layout(size());
   int root = size() - 1;
   std::vector<Pairs> own;
@@ -152,7 +152,7 @@ TEST_P(Entries, Gatherv) {
   }
 }
 
-TEST_P(Entries, Scatter) {
+TEST_P(CollectiveForms, ScatterLeavesHolesUnchanged) {
   int root = size() / 2;
   Pairs all = pairs(root, kItems * n(size()));
   for (bool in_place : {false, true}) {
@@ -170,7 +170,7 @@ TEST_P(Entries, Scatter) {
   }
 }
 
-TEST_P(Entries, Scatterv) {
+TEST_P(CollectiveForms, ScattervLeavesHolesUnchanged) {
   Layout layout(size());
   int root = size() - 1;
   Pairs all = pairs(root, layout.total);
@@ -191,7 +191,7 @@ TEST_P(Entries, Scatterv) {
   }
 }
 
-TEST_P(Entries, Allgather) {
+TEST_P(CollectiveForms, AllgatherLeavesHolesUnchanged) {
   auto own = everyones(size(), kItems);
   for (bool in_place : {false, true}) {
     std::vector<Pairs> all(n(size()), Pairs(kItems * n(size())));
@@ -209,7 +209,7 @@ TEST_P(Entries, Allgather) {
   }
 }
 
-TEST_P(Entries, Allgatherv) {
+TEST_P(CollectiveForms, AllgathervLeavesHolesUnchanged) {
   Layout layout(size());
   std::vector<Pairs> own;
   Pairs expected(layout.total);
@@ -229,7 +229,7 @@ TEST_P(Entries, Allgatherv) {
   }
 }
 
-TEST_P(Entries, Alltoall) {
+TEST_P(CollectiveForms, AlltoallLeavesHolesUnchanged) {
   constexpr std::size_t kBlock = 40;
   for (bool in_place : {false, true}) {
     auto send = everyones(size(), kBlock * n(size()));
@@ -251,7 +251,7 @@ TEST_P(Entries, Alltoall) {
 
 // Rank i sends (i + j) % 4 * 5 items to rank j. Both directions have equal lengths, as in-place
 // exchanges require.
-TEST_P(Entries, Alltoallv) {
+TEST_P(CollectiveForms, AlltoallvLeavesHolesUnchanged) {
   auto layout_of = [&](int rank) {
     Layout layout(size());
     std::int64_t next = 0;
@@ -291,7 +291,7 @@ TEST_P(Entries, Alltoallv) {
 }
 
 // In-place forms of all reductions and scans, through the interface of the module; sums of numbers.
-TEST_P(Entries, CombiningInPlace) {
+TEST_P(CollectiveForms, ReductionsWorkInPlace) {
   const types::Op& sum = types::predefined(types::Operator::sum);
   const types::Type& type = int64_type();
   constexpr std::uint64_t kCount = 64;
@@ -378,7 +378,7 @@ void for_each_case(const Body& body) {
   }
 }
 
-TEST(AlgorithmTable, RowsThatWantSharedMemoryApplyOnlyWithIt) {
+TEST(AlgorithmTable, RowsThatNeedSharedMemoryApplyOnlyWithIt) {
   const When segment{.wants = MemorySharing::segment}, memory{.wants = MemorySharing::memory}, any;
   for (const MemorySharing sharing :
        {MemorySharing::nothing, MemorySharing::segment, MemorySharing::memory}) {

@@ -100,7 +100,7 @@ struct Data {
   std::vector<Maps> own, result;
 };
 
-TEST(Inter, Bcast) {
+TEST(InterCollectives, BcastReachesTheRemoteGroup) {
   for_each_pair_of_sizes([](InterRig& rig) {
     for (int root = 0; root < rig.size(); ++root) {
       for (std::uint64_t count : {0, 1, 1009}) {
@@ -119,7 +119,7 @@ TEST(Inter, Bcast) {
   });
 }
 
-TEST(Inter, Reduce) {
+TEST(InterCollectives, ReduceCombinesTheRemoteGroup) {
   for_each_pair_of_sizes([](InterRig& rig) {
     for (int root = 0; root < rig.size(); ++root) {
       Data data(rig.size(), 7);
@@ -135,7 +135,7 @@ TEST(Inter, Reduce) {
   });
 }
 
-TEST(Inter, Allreduce) {
+TEST(InterCollectives, AllreduceCombinesTheRemoteGroup) {
   for_each_pair_of_sizes([](InterRig& rig) {
     for (std::uint64_t count : {0, 1, 700}) {
       Data data(rig.size(), count);
@@ -152,7 +152,7 @@ TEST(Inter, Allreduce) {
 
 /// Both groups have 60 items, once in equal blocks, once in blocks of 0, 1, 2, … items, of which
 /// the last one has the rest.
-TEST(Inter, ReduceScatter) {
+TEST(InterCollectives, ReduceScatterCombinesTheRemoteGroup) {
   constexpr std::int64_t kTotal = 60;
   for_each_pair_of_sizes([](InterRig& rig) {
     for (bool are_equal : {true, false}) {
@@ -191,7 +191,7 @@ TEST(Inter, ReduceScatter) {
   });
 }
 
-TEST(Inter, BarrierCompletesOnlyAfterAllOfBothGroupsHaveEntered) {
+TEST(InterCollectives, BarrierCompletesOnlyAfterAllOfBothGroupsHaveEntered) {
   for_each_pair_of_sizes([](InterRig& rig) {
     std::vector<p2p::Request*> requests;
     for (int process = 0; process < rig.size(); ++process) {

@@ -28,7 +28,7 @@ struct Received {
 /// The engine matches; or the transports match all messages, or messages between nodes of two.
 enum class Matched { in_engine, in_provider, in_provider_between_nodes };
 
-class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
+class RandomTraffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
  protected:
   static constexpr int kProcesses = 4, kTags = 2, kCommunicators = 2, kOperations = 1500;
 
@@ -173,7 +173,7 @@ class Traffic : public testing::TestWithParam<std::tuple<unsigned, Matched>> {
   int received_count_ = 0;
 };
 
-TEST_P(Traffic, EachMessageArrivesOnceAndInOrder) {
+TEST_P(RandomTraffic, EachMessageArrivesOnceAndInOrder) {
   int sent = 0;
   for (int i = 0; i < kOperations; ++i) {
     switch (any(6)) {
@@ -206,7 +206,7 @@ TEST_P(Traffic, EachMessageArrivesOnceAndInOrder) {
   EXPECT_EQ(received_count_, sent);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Traffic,
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomTraffic,
                          testing::Combine(testing::Range(1u, 13u),
                                           testing::Values(Matched::in_engine, Matched::in_provider,
                                                           Matched::in_provider_between_nodes)));

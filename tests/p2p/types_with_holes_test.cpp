@@ -46,9 +46,9 @@ void PrintTo(const Case& one, std::ostream* out) {
        << static_cast<int>(one.reads);
 }
 
-class Holes : public testing::TestWithParam<Case> {};
+class HolesOfAMessage : public testing::TestWithParam<Case> {};
 using Reads = transport::LoopFaults::Reads;
-INSTANTIATE_TEST_SUITE_P(Lengths, Holes,
+INSTANTIATE_TEST_SUITE_P(Lengths, HolesOfAMessage,
                          testing::Values(Case{0, true, Reads::work}, Case{1, true, Reads::work},
                                          Case{1, false, Reads::work}, Case{50, false, Reads::work},
                                          Case{5000, true, Reads::work},
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Lengths, Holes,
                                          Case{5000, true, Reads::unsupported},
                                          Case{5000, false, Reads::unsupported}));
 
-TEST_P(Holes, AreNotWritten) {
+TEST_P(HolesOfAMessage, AreNotWritten) {
   auto [count, receive_first, reads] = GetParam();
   for (SendMode mode : {SendMode::standard, SendMode::synchronous}) {
     World world({.faults = {.again_chance = 0.2, .reads = reads, .max_packet_bytes = 4099}});
@@ -77,7 +77,7 @@ TEST_P(Holes, AreNotWritten) {
   }
 }
 
-TEST(HolesOf, BlockingCopiedAndBytewiseMessagesAreNotWritten) {
+TEST(Holes, AreNotWrittenByBlockingCopiedAndBytewiseMessages) {
   World world({});
   auto contexts = world.contexts();
   world.run([&](int rank) {
@@ -107,7 +107,7 @@ TEST(HolesOf, BlockingCopiedAndBytewiseMessagesAreNotWritten) {
   });
 }
 
-TEST(HolesOf, PersistentSendsAreNotWritten) {
+TEST(Holes, AreNotWrittenByPersistentSends) {
   World world({});
   auto contexts = world.contexts();
   Pairs data(300), buffer(300);
@@ -127,7 +127,7 @@ TEST(HolesOf, PersistentSendsAreNotWritten) {
   world.engine(1).release(receive);
 }
 
-TEST(HolesOf, TruncatedMessagesAreNotWritten) {
+TEST(Holes, AreNotWrittenByTruncatedMessages) {
   for (std::size_t count : {4u, 3000u}) {
     World world({});
     auto contexts = world.contexts();
@@ -220,7 +220,7 @@ TEST_P(LongRuns, MayBeFollowedByShortRuns) {
 }
 
 /// A type with a hole at its start: one item of it is one contiguous run.
-TEST(HolesOf, OneContiguousRunIsReadAtOnce) {
+TEST(Holes, DoNotPreventOneReadOfAContiguousRun) {
   const types::ItemBlock block[] = {{24, 9000}};
   const auto shifted = types::share(value_of(types::indexed(block, kByte)));
   World world({});

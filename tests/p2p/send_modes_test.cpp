@@ -13,7 +13,7 @@ struct Network {
 };
 void PrintTo(const Network& network, std::ostream* out) { *out << network.name; }
 
-class Modes : public testing::TestWithParam<Network> {
+class SendModes : public testing::TestWithParam<Network> {
  protected:
   World world{{.processes = 2, .faults = GetParam().faults}};
   std::vector<ContextPtr> contexts = world.contexts();
@@ -46,7 +46,7 @@ class Modes : public testing::TestWithParam<Network> {
   }
 };
 
-TEST_P(Modes, AllSizesModesAndWildcards) {
+TEST_P(SendModes, DeliverMessagesOfAllSizesToReceivesWithWildcards) {
   // 2024 bytes of data fit into a packet of 2048: of 6073, one is left for the last
   for (std::size_t bytes :
        {0u, 1u, 8u, 127u, 129u, 1023u, 1024u, 1025u, 5000u, 6072u, 6073u, 70'000u, 1'200'000u}) {
@@ -77,7 +77,7 @@ const Network kNetworks[] = {
       .queue_limit = 2,
       .max_packet_bytes = 2048}},
 };
-INSTANTIATE_TEST_SUITE_P(P2p, Modes, testing::ValuesIn(kNetworks),
+INSTANTIATE_TEST_SUITE_P(P2p, SendModes, testing::ValuesIn(kNetworks),
                          [](const auto& network) { return network.param.name; });
 
 }  // namespace
