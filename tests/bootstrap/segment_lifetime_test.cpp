@@ -102,14 +102,14 @@ TEST_F(SegmentLifetimeTest, ProcessThatAnErrorEndsHasDiedAndLeavesNoFile) {
     auto segment = attach(spec(1));
     segment->set_ready();
     segment->release_file();
-    self.say();
-    static_cast<void>(self.listen());
+    self.notify_parent();
+    static_cast<void>(self.wait_for_parent());
     ::_exit(3);
   });
-  ASSERT_TRUE(failing.wait_for_word());
+  ASSERT_TRUE(failing.wait_for_child());
   EXPECT_TRUE(watcher->is_alive(1)) << "it may still write its output";
   EXPECT_FALSE(watcher->has_left(1));
-  failing.tell();
+  failing.notify_child();
   EXPECT_FALSE(failing.finish());
   EXPECT_TRUE(watcher->has_died(1));
   EXPECT_FALSE(watcher->has_left(1));

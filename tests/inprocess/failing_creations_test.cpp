@@ -176,7 +176,8 @@ TEST(SeveralThreads, MayCallAsTheThreadLevelAllows) {
 class LateThread : public ::testing::TestWithParam<std::tuple<World, bool>> {};
 
 TEST_P(LateThread, IsWaitedForIfTagsSeemToDiffer) {
-  const auto& [world, all_have_two] = GetParam();
+  const World& world = std::get<World>(GetParam());
+  const bool all_have_two = std::get<bool>(GetParam());
   base::Settings settings = Cluster::settings();
   settings.report_after = 0.05;
   settings.create_timeout = 20;  // if one creation failed, members of the other would be missing
@@ -594,24 +595,24 @@ struct ForeignEntries {
 TEST(DamagedMessages, ContributionAffectsOnlyMembersOfItsSender) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 5;
-  for (const auto& [world, from, to, ranks] : {ForeignEntries{World::of(1, 3), 1, 0, {0, 1}},
+  for (const ForeignEntries& entries : {ForeignEntries{World::of(1, 3), 1, 0, {0, 1}},
                                                ForeignEntries{World::of(1, 3), 1, 0, {1, 2}},
                                                ForeignEntries{World::of(3, 1), 1, 0, {0, 1}},
                                                ForeignEntries{World::of(3, 1), 1, 0, {1, 2}},
                                                ForeignEntries{World::of(2, 2), 2, 0, {1, 2, 3}},
                                                ForeignEntries{World::of(4, 1), 3, 2, {2, 3}}}) {
-    Cluster cluster(world, settings);
-    const std::string is_waiting = ":" + std::to_string(to) +
+    Cluster cluster(entries.world, settings);
+    const std::string is_waiting = ":" + std::to_string(entries.to) +
                                    "] warn: communicator creation with tag \"test.overreach\"";
     cluster.run([&](Member& member) {
       exercise(member.create_world("test.before"), 1);
-      if (member.rank() == from) {
+      if (member.rank() == entries.from) {
         while (cluster.log().find(is_waiting) == std::string::npos) std::this_thread::yield();
         const CreationKey key{
             "", "test.overreach", {{0, 0, static_cast<std::uint32_t>(cluster.size()), 1}}};
         ASSERT_TRUE(member.process().engine().send_control(
-            {0, static_cast<std::uint32_t>(to)},
-            encode(ContributionMessage{key, table_of(ranks)})));
+            {0, static_cast<std::uint32_t>(entries.to)},
+            encode(ContributionMessage{key, table_of(entries.ranks)})));
       }
       EXPECT_EQ(error_text(member.try_create(cluster.all(), "test.overreach")), "");
     });
