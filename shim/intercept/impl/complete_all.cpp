@@ -173,13 +173,15 @@ int finish_all(const char* function, RequestBatch& batch, int count, MPI_Request
   return result.finish(function);
 }
 
-/// End a call with a request that cannot complete because of a failure. Completed requests stay for
-/// later calls (MPI-4.1 §3.7.5: MPI_ERR_PENDING).
-int stop_for_pending(const char* function, RequestBatch& batch, std::size_t position, int count,
-                     MPI_Status* statuses) {
+/// End a call with a request that cannot complete because of a failure. Our completed requests stay
+/// for later calls (MPI-4.1 §3.7.5: MPI_ERR_PENDING); the substrate's, if they have been completed,
+/// are stored back. Return nothing and change nothing if the request can complete after all.
+std::optional<int> stop_for_pending(const char* function, RequestBatch& batch, std::size_t position,
+                                    int count, MPI_Request* requests, MPI_Status* statuses) {
   const RequestBatch::Ours ours = batch.ours()[position];
   const FailurePtr pending = slow::pending_failure(*ours.object);
-  if (pending == nullptr) return MPI_SUCCESS;
+  if (pending == nullptr) return std::nullopt;
+  batch.native().put_back(requests);
   if (statuses != MPI_STATUSES_IGNORE) {
     for (int i = 0; i < count; ++i) statuses[i].MPI_ERROR = abi::code_of(ErrorClass::pending);
     batch.native().put_statuses_of_completed(statuses);
@@ -225,16 +227,21 @@ int Waitall(int count, MPI_Request requests[], MPI_Status* statuses) {
     native_done = native_done || batch.native().test_all();
     return native_done && are_ours_done;
   };
-  if (!all_done()) {
-    auto waited = batch.wait_until(std::ref(all_done));
-    if (!waited) return fail(Subject(), kName, waited.error());
-  }
-  if (pending) {
-    if (native_done) batch.native().put_back(requests);
-    if (const int code = stop_for_pending(kName, batch, *pending, count, statuses)) return code;
-    return Waitall(count, requests, statuses);  // acknowledged or matched meanwhile
-  }
-  return finish_all(kName, batch, count, requests, statuses);
+  do {
+    pending.reset();
+    if (!all_done()) {
+      auto waited = batch.wait_until(std::ref(all_done));
+      if (!waited) {
+        batch.native().put_back(requests);
+        return fail(Subject(), kName, waited.error());
+      }
+    }
+    if (!pending) return finish_all(kName, batch, count, requests, statuses);
+    // if it can complete after all (acknowledged or matched meanwhile), continue with this batch,
+    // which has the statuses of the substrate's requests that have been completed
+    if (const auto code = stop_for_pending(kName, batch, *pending, count, requests, statuses))
+      return *code;
+  } while (true);
 }
 
 int Testall(int count, MPI_Request requests[], int* flag, MPI_Status* statuses) {

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tests calls of a simulated native library that fail, that other threads overlap, or whose results
+// the interposition layer keeps.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "shim/base/clock.hpp"
+#include "shim/intercept/abi/families.hpp"
+#include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/datatypes/type_contents.hpp"
+#include "shim/intercept/dispatch.hpp"
+#include "shim/intercept/generated/impl.hpp"
+#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/objects.hpp"
+#include "shim/intercept/substrate.hpp"
+#include "shim/sessions/process.hpp"
+#include "tests/intercept/forwarding.hpp"
+
+namespace shim::intercept::testing {
+namespace {
+
+/// Return an address for a predefined object of a simulated native library; each name has its own.
+void* address_of_symbol(const char* name) {
+  static std::map<std::string, std::unique_ptr<std::array<std::byte, 64>>> symbols;
+  auto& symbol = symbols[name];
+  if (!symbol) symbol = std::make_unique<std::array<std::byte, 64>>();
+  return symbol.get();
+}
+
+/// Return a handle of the simulated library.
+template <typename Handle>
+Handle native_handle(std::uintptr_t number) {
+  return abi::from_bits<Handle>(static_cast<abi::Bits>(0x1000 * number));
+}
+
+/// Calls of the simulated library so far, and the results of later calls.
+struct NativeLibrary {
+  std::uintptr_t made = 0;
+  int infos_freed = 0, ops_freed = 0;
+  bool is_main_thread = true;
+  /// Called inside the next call that makes a handle, as if by another thread.
+  void (*overlapping)() = nullptr;
+
+  template <typename Handle>
+  int make(Handle* handle) {
+    if (auto* const other = std::exchange(overlapping, nullptr)) other();
+    *handle = testing::native_handle<Handle>(++made);
+    return MPI_SUCCESS;
+  }
+};
+NativeLibrary native_library;
+constexpr int kNativeTag = 77;
+
+class NativeCalls : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    setenv("INTERSESSION_INITIAL_ERRHANDLER", "mpi_errors_return", 1);
+    ASSERT_TRUE(abi::resolve_predefined(address_of_symbol));
+    record_all(active_table);
+    current_table.store(&active_table, std::memory_order_release);  // pairs with native()
+  }
+  void SetUp() override { native_library = NativeLibrary(); }
+};
+
+/// A communicator of one process, with its handle.
+class SelfCommunicator {
+ public:
+  SelfCommunicator() {
+    auto process = sessions::Process::start(base::Settings(), sessions::Factories::standard());
+    if (!process) throw std::runtime_error(process.error().text());
+    auto session = std::make_shared<sessions::Session>(sessions::source_of(*std::move(process)),
+                                                       sessions::SessionOptions{}, nullptr);
+    comm = *sessions::create_from_group(
+        session, sessions::Group::of_ranges({{0, 0, 1, 1}}), "test.native_calls", nullptr,
+        std::make_shared<sessions::ErrorHandler>(
+            sessions::ErrorHandler{.kind = sessions::HandlerKind::ret}));
+    handle = *objects.comms.insert(sessions::CommunicatorPtr(comm));
+  }
+  ~SelfCommunicator() { objects.comms.erase(handle); }
+
+  p2p::Engine& engine() const { return comm->engine(); }
+  sessions::CommunicatorPtr comm;
+  MPI_Comm handle{};
+};
+
+/// Tells another thread when MPI_Waitall is about to look for failures, and completes at the end.
+class Announcing final : public PolledRequest {
+ public:
+  void advance() override {
+    ++rounds;
+    if (is_over && !is_done()) complete({});
+  }
+  bool needs_native_progress() const override { return true; }
+  int describe(MPI_Status*) override { return MPI_SUCCESS; }
+
+  std::atomic<std::uint64_t> rounds{0};
+  std::atomic<bool> is_over{false};
+};
+
+/// Another thread records and acknowledges failures of members while MPI_Waitall decides whether a
+/// receive from any source can complete; in some rounds between two of its steps.
+TEST_F(NativeCalls, WaitallKeepsStatusesOfCompletedNativeRequests) {
+  const auto native_request = testing::native_handle<MPI_Request>(1);
+  active_table.Testall.set([](int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
+    for (int i = 0; i < count; ++i) {
+      statuses[i].MPI_TAG = kNativeTag;
+      requests[i] = abi::predefined.request_null;
+    }
+    *flag = 1;
+    return MPI_SUCCESS;
+  });
+  const SelfCommunicator self;
+  p2p::Context& context = self.comm->context();
+  auto* const announcing = new Announcing;
+  const auto polled = *objects.requests.insert({.request = announcing, .polled = announcing});
+  std::int32_t value = 0;
+  const types::Type* const type = types::find_predefined("MPI_INT");
+  p2p::MessageStatus received;
+  p2p::Request* const receive = *self.engine().receive_or_start(context, {&value, 1, type},
+                                                                p2p::kAnySource, 5, received);
+  const auto ours = *objects.requests.insert(
+      {.request = receive, .comm = self.comm.get(), .handle = self.handle});
+
+  std::atomic<bool> has_failed{false};
+  std::jthread failures([&] {
+    constexpr int kFailures = 3'000, kSpins = 20'000;
+    const auto await_round = [&](std::uint64_t after) {
+      for (int spins = 0; announcing->rounds == after && !has_failed; ++spins)
+        if (spins >= kSpins) std::this_thread::yield();  // both threads may share one core
+    };
+    const auto end = base::Deadline::after_seconds(2);  // on one core each round takes a time slice
+    for (int rank = 1; rank <= kFailures && !end.passed(); ++rank) {
+      await_round(announcing->rounds);
+      self.engine().record_failed_rank(context, rank);
+      if (rank % 2 == 0) await_round(announcing->rounds);
+      self.engine().acknowledge_failed(context, rank);
+    }
+    const std::int32_t sent = 4;
+    EXPECT_TRUE(self.engine().send(context, {&sent, 1, type}, 0, 5, p2p::SendMode::standard));
+    announcing->is_over = true;
+  });
+  for (int code = MPI_ERR_IN_STATUS; code != MPI_SUCCESS && !has_failed;) {
+    std::array<MPI_Request, 3> requests = {native_request, polled, ours};
+    std::array<MPI_Status, 3> statuses{};
+    code = impl::Waitall(3, requests.data(), statuses.data());
+    const bool is_completed = requests[0] == MPI_Request(abi::predefined.request_null);
+    EXPECT_EQ(statuses[0].MPI_TAG, is_completed ? kNativeTag : 0) << "code " << code;
+    if (code == MPI_SUCCESS) {
+      EXPECT_EQ(statuses[2].MPI_TAG, 5);
+      EXPECT_EQ(value, 4);
+    }
+    has_failed = HasFailure();
+  }
+}
+
+}  // namespace
+}  // namespace shim::intercept::testing
