@@ -18,7 +18,27 @@ namespace {
 // Written while the substrate starts, before the table is switched (release); read after the switch
 // was seen (acquire).
 constinit std::atomic<int> level{MPI_THREAD_SINGLE};
+/// The thread that has initialised the substrate. 0: unknown, because the substrate was initialised
+/// before this library was loaded; then set by that thread's first is_main_thread().
 constinit std::atomic<pthread_t> main_thread{0};
+
+void activate(int thread_level, pthread_t initialiser) {
+  level.store(thread_level, std::memory_order_relaxed);
+  main_thread.store(initialiser, std::memory_order_relaxed);
+  current_table.store(&active_table, std::memory_order_release);
+  couple_progress(true);
+}
+
+/// True if this thread has initialised the substrate.
+bool is_main_thread() noexcept {
+  const pthread_t self = pthread_self();
+  if (const pthread_t known = main_thread.load(std::memory_order_relaxed); known != 0)
+    return pthread_equal(known, self);
+  int flag = 0;
+  active_table.Is_thread_main(&flag);  // any thread may call it
+  if (flag != 0) main_thread.store(self, std::memory_order_relaxed);
+  return flag != 0;
+}
 
 }  // namespace
 
@@ -54,16 +74,11 @@ bool detect_activity() {
   if (initialized == 0 || finalized != 0) return false;
   int provided = MPI_THREAD_SINGLE;
   active_table.Query_thread(&provided);
-  enter_active(provided);
+  activate(provided, 0);
   return true;
 }
 
-void enter_active(int thread_level) {
-  level.store(thread_level, std::memory_order_relaxed);
-  main_thread.store(pthread_self(), std::memory_order_relaxed);
-  current_table.store(&active_table, std::memory_order_release);
-  couple_progress(true);
-}
+void enter_active(int thread_level) { activate(thread_level, pthread_self()); }
 
 void prepare_inactive() { couple_progress(false); }
 
@@ -75,8 +90,7 @@ bool may_call_substrate() noexcept {
   if (provided == MPI_THREAD_MULTIPLE) return true;
   // MPI_THREAD_SERIALIZED: the program serialises its calls on the substrate's objects, but not
   // those on ours
-  return provided <= MPI_THREAD_FUNNELED &&
-         pthread_equal(main_thread.load(std::memory_order_relaxed), pthread_self());
+  return provided <= MPI_THREAD_FUNNELED && is_main_thread();
 }
 
 }  // namespace shim::intercept

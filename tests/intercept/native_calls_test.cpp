@@ -164,5 +164,27 @@ TEST_F(NativeCalls, WaitallKeepsStatusesOfCompletedNativeRequests) {
   }
 }
 
+/// The native library was initialised before this library was loaded, by another thread.
+TEST_F(NativeCalls, DetectedLibraryIsCalledOnlyByItsMainThread) {
+  const auto load = [](const char* name) { return dlopen(name, RTLD_LAZY) != nullptr; };
+  ASSERT_TRUE(std::ranges::any_of(abi::kFamily.sonames, load)) << dlerror();
+  active_table.Initialized.set([](int* flag) { return *flag = 1, MPI_SUCCESS; });
+  active_table.Finalized.set([](int* flag) { return *flag = 0, MPI_SUCCESS; });
+  active_table.Query_thread.set(
+      [](int* provided) { return *provided = MPI_THREAD_FUNNELED, MPI_SUCCESS; });
+  active_table.Is_thread_main.set(
+      [](int* flag) { return *flag = native_library.is_main_thread, MPI_SUCCESS; });
+  current_table.store(&inactive_table, std::memory_order_release);
+  native_library.is_main_thread = false;
+  ASSERT_TRUE(detect_activity());
+  EXPECT_FALSE(may_call_substrate());
+  native_library.is_main_thread = true;  // as if asked by the main thread
+  EXPECT_TRUE(may_call_substrate());
+  std::jthread other([] {
+    native_library.is_main_thread = false;
+    EXPECT_FALSE(may_call_substrate());
+  });
+}
+
 }  // namespace
 }  // namespace shim::intercept::testing
