@@ -10,8 +10,8 @@
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/native/substrate.hpp"
 #include "shim/intercept/objects.hpp"
-#include "shim/intercept/user_operations.hpp"
 #include "shim/intercept/substrate.hpp"
+#include "shim/intercept/user_operations.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -61,19 +61,33 @@ base::Result<MPI_Errhandler> make_native_handle(const sessions::ErrorHandler& ha
   return made;
 }
 
+void free_native(MPI_Info& made) { active_table.Info_free(&made); }
+void free_native(MPI_Errhandler& made) { active_table.Errhandler_free(&made); }
+void free_native(MPI_Op& made) { free_native_operation(made); }
+
+/// Return the native handle, made at the first need. If two threads make one at the same time, free
+/// the second.
+template <typename Native, typename Make>
+base::Result<Native> first_made(NativeHandle<Native>& kept, const Make& make) {
+  if (const Native present = kept.get(); !abi::is_unset(present)) return present;
+  SHIM_TRY_ASSIGN(Native made, make());
+  const Native first = kept.set_first(made);
+  if (first != made) free_native(made);
+  return first;
+}
+
 /// Implement MPI_ERRORS_ABORT for an older library that lacks it: end the job, as MPI_Abort on the
 /// object's communicator would.
 void abort_handler(MPI_Comm*, int* code, ...) { end_job("MPI_ERRORS_ABORT was called", *code); }
 
 base::Result<MPI_Errhandler> native_abort_handler() {
-  static constinit std::atomic<MPI_Errhandler> native_handle{};
-  if (MPI_Errhandler made = native_handle.load(std::memory_order_acquire); !abi::is_unset(made))
-    return made;  // pairs with the release below
-  MPI_Errhandler made = abi::predefined.errhandler_null;
-  if (int code = active_table.Comm_create_errhandler(abort_handler, &made))
-    return native_failure("an error handler", code);
-  native_handle.store(made, std::memory_order_release);  // two threads may make two; both work
-  return made;
+  static constinit NativeHandle<MPI_Errhandler> native_handle;
+  return first_made(native_handle, []() -> base::Result<MPI_Errhandler> {
+    MPI_Errhandler made = abi::predefined.errhandler_null;
+    if (int code = active_table.Comm_create_errhandler(abort_handler, &made))
+      return native_failure("an error handler", code);
+    return made;
+  });
 }
 
 /// Replace a handle with its native handle, made at the first need.
@@ -82,12 +96,7 @@ int replace(const Subject& subject, const char* function, base::Result<Object*> 
             Handle& handle, Make make) {
   return run_with_handler(subject, function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(Object * object, std::move(found));
-    Handle native_handle = object->native_handle.get();
-    if (abi::is_unset(native_handle)) {
-      SHIM_TRY_ASSIGN(native_handle, make(*object));
-      object->native_handle.set(native_handle);
-    }
-    handle = native_handle;
+    SHIM_TRY_ASSIGN(handle, first_made(object->native_handle, [&] { return make(*object); }));
     return {};
   });
 }

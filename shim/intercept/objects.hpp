@@ -79,8 +79,14 @@ class NativeHandle {
  public:
   Native get() const noexcept {
     return native_.load(std::memory_order_acquire);
-  }  // pairs with the release in set()
-  void set(Native native) noexcept { native_.store(native, std::memory_order_release); }
+  }  // pairs with the release in set_first()
+  /// Store the handle unless another thread has stored one; return the stored handle.
+  Native set_first(Native made) noexcept {
+    Native present{};
+    const bool is_first = native_.compare_exchange_strong(present, made, std::memory_order_acq_rel,
+                                                          std::memory_order_acquire);
+    return is_first ? made : present;
+  }
   NativeHandle() = default;
   NativeHandle(NativeHandle&& other) noexcept : native_(other.native_.exchange(Native{})) {}
   NativeHandle& operator=(NativeHandle&& other) noexcept {

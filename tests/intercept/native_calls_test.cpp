@@ -186,5 +186,27 @@ TEST_F(NativeCalls, DetectedLibraryIsCalledOnlyByItsMainThread) {
   });
 }
 
+TEST_F(NativeCalls, OverlappingCallsShareOneNativeInfo) {
+  static MPI_Info info{}, seen_by_other{};
+  active_table.Info_create.set([](MPI_Info* made) { return native_library.make(made); });
+  active_table.Info_free.set([](MPI_Info* freed) {
+    ++native_library.infos_freed;
+    *freed = abi::predefined.info_null;
+    return MPI_SUCCESS;
+  });
+  InfoObject object;
+  object.info = std::make_shared<sessions::Info>();
+  info = *objects.infos.insert(std::move(object));
+  native_library.overlapping = [] {
+    seen_by_other = info;
+    EXPECT_EQ(to_native_info(Subject(), "MPI_Test", seen_by_other), MPI_SUCCESS);
+  };
+  MPI_Info seen = info;
+  ASSERT_EQ(to_native_info(Subject(), "MPI_Test", seen), MPI_SUCCESS);
+  EXPECT_EQ(seen, seen_by_other);
+  EXPECT_EQ(native_library.made, 2u);
+  EXPECT_EQ(native_library.infos_freed, 1);
+}
+
 }  // namespace
 }  // namespace shim::intercept::testing
