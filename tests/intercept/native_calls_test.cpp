@@ -208,5 +208,44 @@ TEST_F(NativeCalls, OverlappingCallsShareOneNativeInfo) {
   EXPECT_EQ(native_library.infos_freed, 1);
 }
 
+/// Its description would end with the call, and the next call would use the freed description.
+TEST_F(NativeCalls, TypeThatTheLibraryDoesNotKeepIsAnError) {
+  const auto contiguous = testing::native_handle<MPI_Datatype>(5);
+  active_table.Type_create_keyval.set([](MPI_Type_copy_attr_function*,
+                                         MPI_Type_delete_attr_function*, int* key,
+                                         void*) { return *key = 9, MPI_SUCCESS; });
+  active_table.Type_get_attr.set(
+      [](MPI_Datatype, int, void*, int* found) { return *found = 0, MPI_SUCCESS; });
+  active_table.Type_set_attr.set([](MPI_Datatype, int, void*) -> int { return MPI_ERR_OTHER; });
+  active_table.Type_get_envelope.set(
+      [](MPI_Datatype, int* integers, int* addresses, int* types, int* combiner) {
+        *integers = 1, *addresses = 0, *types = 1, *combiner = MPI_COMBINER_CONTIGUOUS;
+        return MPI_SUCCESS;
+      });
+  active_table.Type_get_contents.set(
+      [](MPI_Datatype, int, int, int, int* integers, MPI_Aint*, MPI_Datatype* types) {
+        *integers = 3, *types = abi::handle_of(*types::find_predefined("MPI_INT"));
+        return MPI_SUCCESS;
+      });
+  // if the process has loaded a native library with large counts
+  active_table.Type_get_envelope_c.set([](MPI_Datatype, MPI_Count* integers, MPI_Count* addresses,
+                                          MPI_Count* counts, MPI_Count* types, int* combiner) {
+    *integers = 1, *addresses = 0, *counts = 0, *types = 1, *combiner = MPI_COMBINER_CONTIGUOUS;
+    return MPI_SUCCESS;
+  });
+  active_table.Type_get_contents_c.set([](MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count,
+                                          int* integers, MPI_Aint*, MPI_Count*,
+                                          MPI_Datatype* types) {
+    *integers = 3, *types = abi::handle_of(*types::find_predefined("MPI_INT"));
+    return MPI_SUCCESS;
+  });
+  active_table.Type_get_extent_x.set([](MPI_Datatype, MPI_Count* lower, MPI_Count* extent) {
+    return *lower = 0, *extent = 12, MPI_SUCCESS;
+  });
+  const auto type = native_type(contiguous);
+  ASSERT_FALSE(type);
+  EXPECT_EQ(type.error().error_class(), base::ErrorClass::other) << type.error().text();
+}
+
 }  // namespace
 }  // namespace shim::intercept::testing

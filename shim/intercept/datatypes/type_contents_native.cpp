@@ -158,9 +158,13 @@ base::Result<DerivedPtr> read_type(MPI_Datatype datatype) {
   if (DerivedPtr* kept = find_cached(datatype)) return *kept;
   SHIM_TRY_ASSIGN(DerivedPtr derived, read_uncached(datatype));
   auto kept = std::make_unique<DerivedPtr>(derived);
-  if (active_table.Type_set_attr(datatype, keyval.load(std::memory_order_relaxed), kept.get()) ==
+  // callers use the type after they have returned the reference: it must last as long as the handle
+  if (active_table.Type_set_attr(datatype, keyval.load(std::memory_order_relaxed), kept.get()) !=
       MPI_SUCCESS)
-    static_cast<void>(kept.release());  // delete_cached() owns it now
+    return Error(
+        ErrorClass::other,
+        "the native MPI library cannot keep a description of the datatype as an attribute");
+  static_cast<void>(kept.release());  // delete_cached() owns it now
   return derived;
 }
 
