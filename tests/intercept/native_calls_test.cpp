@@ -247,5 +247,24 @@ TEST_F(NativeCalls, TypeThatTheLibraryDoesNotKeepIsAnError) {
   EXPECT_EQ(type.error().error_class(), base::ErrorClass::other) << type.error().text();
 }
 
+TEST(TypeContents, DuplicateOfAPredefinedTypeIsADerivedType) {
+  const types::Type& old = *types::find_predefined("MPI_SHORT_INT");
+  TypeContents contents;
+  contents.combiner = MPI_COMBINER_DUP;
+  contents.old_types.push_back({.type = &old, .predefined = {}, .derived = nullptr});
+  const auto made = build(contents);
+  ASSERT_TRUE(made) << made.error().text();
+  EXPECT_EQ(made->name, "");
+  EXPECT_EQ(made->element, types::Element::none);
+  EXPECT_EQ(made->family, types::TypeGroup::none);
+  EXPECT_EQ(made->base, &old);
+  EXPECT_FALSE(made->is_predefined());
+  EXPECT_EQ(made->size, old.size);
+  EXPECT_EQ(made->extent, old.extent);
+  EXPECT_EQ(made->elements, old.elements);
+  EXPECT_EQ(made->alignment, old.alignment);
+  EXPECT_EQ(made->is_resized, old.is_resized);
+}
+
 }  // namespace
 }  // namespace shim::intercept::testing

@@ -229,8 +229,8 @@ base::Result<Type> darray(Arguments& args) {
 }
 
 base::Result<Type> dup(Arguments& args) {
+  if (args.old().is_predefined()) return types::contiguous(1, args.old());
   Type type = args.old();
-  if (type.is_predefined()) return types::contiguous(1, type);
   type.self.reset();
   return type;
 }
