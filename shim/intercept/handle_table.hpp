@@ -63,8 +63,14 @@ class HandleTable {
     [[gnu::always_inline]] PendingEntry(HandleTable& table, const Make& make,
                                         std::uint32_t part = 0)
         : table_(table), entry_(table.take_free(part)) {
-      if (entry_ != nullptr) [[likely]]
+      if (entry_ == nullptr) [[unlikely]]
+        return;
+      try {
         ::new (static_cast<void*>(&entry_->value)) T(make());
+      } catch (...) {
+        table_.put_back(*entry_);
+        throw;
+      }
     }
     [[gnu::always_inline]] ~PendingEntry() {
       if (entry_ != nullptr) [[unlikely]]
@@ -293,6 +299,13 @@ class HandleTable {
       if (part.first_free != nullptr) return part.take();
     }
     return nullptr;
+  }
+  /// Return an entry without an object.
+  [[gnu::cold]] void put_back(Entry& entry) noexcept {
+    Part& part = parts_[entry.part];
+    std::lock_guard lock(part.lock);
+    part.count(-1);
+    part.append(entry);
   }
   void give_up(Entry& entry) noexcept {
     std::lock_guard lock(parts_[entry.part].lock);

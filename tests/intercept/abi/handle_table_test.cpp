@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <new>
 #include <set>
 #include <thread>
 #include <vector>
@@ -61,6 +62,17 @@ TEST(HandleTable, OtherKindsAndForeignHandlesAreNotFound) {
   EXPECT_EQ(comms.find(abi::from_bits<MPI_Comm>(abi::encode({abi::HandleKind::comm, 5000, 0}))),
             nullptr)
       << "the slot was never used";
+}
+
+TEST(HandleTable, ObjectThatCannotBeMadeTakesNoSlot) {
+  static Table table(abi::HandleKind::info);
+  const auto make = []() -> std::shared_ptr<int> { throw std::bad_alloc(); };
+  EXPECT_THROW(Table::PendingEntry(table, make), std::bad_alloc);
+  EXPECT_EQ(table.live(), 0u);
+  std::set<std::uint32_t> slots;
+  for (int i = 0; i < 64; ++i) slots.insert(fields(put(table, i)).slot);
+  EXPECT_EQ(slots.size(), 64u);
+  EXPECT_LT(*slots.rbegin(), 64u) << "the first slots must suffice";
 }
 
 TEST(HandleTable, EntriesDoNotMoveWhileTheTableGrows) {
