@@ -3,14 +3,13 @@
 // (shm_collective_alltoall.cpp).
 //
 // Reductions combine in the order of the table's algorithms for short data, so that a call gives
-// identical bits with and without a segment. The exception is reduce_scatter, which combines as a
-// binomial tree over the ranks.
+// identical bits with and without a segment.
 #include <array>
-#include <bit>
 #include <cstring>
 
 #include "shim/base/copy_between_cores.hpp"
 #include "shim/coll/algorithms.hpp"
+#include "shim/coll/algorithms/fold.hpp"
 #include "shim/coll/scratch.hpp"
 #include "shim/coll/shm_collective.hpp"
 
@@ -35,10 +34,10 @@ class OperandBuffers {
     std::memset(at(to), 0, operands_.bytes());
     if (published) shm.check_length(from, published->size(), expected);
   }
-  /// Combine the values at two indices, lower first; the result is at index `lower`.
-  void combine(ShmCollective& shm, int lower, int upper) {
-    shm.combine(operands_, at(lower), at(upper));
-    std::swap(buffers_[static_cast<std::size_t>(lower)], buffers_[static_cast<std::size_t>(upper)]);
+  /// Combine the values at two indices, in this order; the result is at index `first`.
+  void combine(ShmCollective& shm, int first, int second) {
+    shm.combine(operands_, at(first), at(second));
+    move(second, first);
   }
   void move(int from, int to) {
     std::swap(buffers_[static_cast<std::size_t>(from)], buffers_[static_cast<std::size_t>(to)]);
@@ -47,6 +46,36 @@ class OperandBuffers {
   void combine_tree(ShmCollective& shm, int count) {
     for (int distance = 1; distance < count; distance *= 2)
       for (int i = 0; i + distance < count; i += 2 * distance) combine(shm, i, i + distance);
+  }
+  /// Combine the values of each pair of the fold, and move the values to their numbers.
+  void fold(ShmCollective& shm, const Fold& fold) {
+    for (int i = 0; i < fold.pairs; ++i) combine(shm, 2 * i, 2 * i + 1);
+    for (int i = 1; i < fold.power; ++i) move(fold.first_rank_of(i), i);
+  }
+  /// Combine folded values in the order of recursive halving, by which the process with this number
+  /// gets its result: most distant partners first, the partner's value before the process's own.
+  /// The result is at index 0.
+  void combine_halving(ShmCollective& shm, int power, int number) {
+    for (int distance = power / 2; distance > 0; distance /= 2) {
+      const bool is_low = (number & distance) == 0;
+      for (int i = 0; i < distance; ++i) {
+        combine(shm, is_low ? i + distance : i, is_low ? i : i + distance);
+        if (is_low) move(i + distance, i);
+      }
+    }
+  }
+  /// Combine the values from index `first` to `last` in this order, the last two first; the result
+  /// is at index `first`.
+  void combine_chain(ShmCollective& shm, int first, int last) {
+    for (int i = last - 1; i >= first; --i) combine(shm, i, i + 1);
+  }
+  /// Combine in the order of the pairwise reduce-scatter: the values up to the process's own, the
+  /// values above it, then both results. The result is at index 0.
+  void combine_pairwise(ShmCollective& shm, int size, int rank) {
+    combine_chain(shm, 0, rank);
+    if (rank == size - 1) return;
+    combine_chain(shm, rank + 1, size - 1);
+    combine(shm, 0, rank + 1);
   }
 
  private:
@@ -269,8 +298,7 @@ bool shm_reduce(ShmCollective& shm, const Operands& operands, const void* own, v
 bool shm_allreduce(ShmCollective& shm, const Operands& operands, const void* own, void* result) {
   if (!fits_segment(operands)) return shm.fall_back();
   const int size = shm.call.size;
-  const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(size))),
-            pairs = size - power;
+  const Fold fold(size);
   shm.publish_to_all(operands.all(own));
   OperandBuffers buffers(operands);
   for (int from = 0; from < size; ++from) {
@@ -279,13 +307,14 @@ bool shm_allreduce(ShmCollective& shm, const Operands& operands, const void* own
     else
       read_value(shm, operands, buffers, from, from);
   }
-  for (int i = 0; i < pairs; ++i) buffers.combine(shm, 2 * i, 2 * i + 1);
-  for (int i = 1; i < power; ++i) buffers.move(i < pairs ? 2 * i : i + pairs, i);
-  buffers.combine_tree(shm, power);
+  buffers.fold(shm, fold);
+  buffers.combine_tree(shm, fold.power);
   if (!shm.has_failed()) base::copy_short(result, buffers.at(0), operands.bytes());
   return true;
 }
 
+// Combine in the order of recursive halving, or of the pairwise algorithm if the operation does not
+// commute or there are two members.
 bool shm_reduce_scatter(ShmCollective& shm, const Operands& operands, const void* own, void* result,
                         const Integers& counts) {
   const int rank = shm.call.rank, size = shm.call.size;
@@ -320,7 +349,13 @@ bool shm_reduce_scatter(ShmCollective& shm, const Operands& operands, const void
                    from < rank ? first - bytes_of(from) : first, from);
   }
   if (mine.count == 0) return true;
-  buffers.combine_tree(shm, size);
+  if (size > 2 && operands.op->commutative) {
+    const Fold fold(size);
+    buffers.fold(shm, fold);
+    buffers.combine_halving(shm, fold.power, fold.number_of(rank));
+  } else {
+    buffers.combine_pairwise(shm, size, rank);
+  }
   if (!shm.has_failed()) base::copy_short(result, buffers.at(0), mine.bytes());
   return true;
 }

@@ -56,12 +56,30 @@ void move_data(Comm& comm, int root, std::uint64_t count, Results& results) {
   }
 }
 
+/// Return numbers whose sum depends on the order of additions.
+std::vector<double> fractions(int rank, std::uint64_t count) {
+  std::vector<double> numbers;
+  for (std::uint64_t i = 0; i < count; ++i)
+    numbers.push_back(1.0 / static_cast<double>(3 + rank + 7 * static_cast<int>(i)));
+  return numbers;
+}
+
+/// Return a sum that is combined in the order of ranks, as an operation that does not commute.
+types::Op ordered_sum() {
+  return {.name = "ordered sum",
+          .commutative = false,
+          .user = [](void*, const void* in, void* inout, std::uint64_t count, const types::Type&) {
+            const auto* from = static_cast<const double*>(in);
+            auto* to = static_cast<double*>(inout);
+            for (std::uint64_t i = 0; i < count; ++i) to[i] = from[i] + to[i];
+          }};
+}
+
 void combine_data(Comm& comm, int root, std::uint64_t count, Results& results) {
   const int rank = comm.rank(), size = comm.size();
   for (bool in_place : {false, true}) {
-    std::vector<double> own, result(count, -1);
-    for (std::uint64_t i = 0; i < count; ++i)
-      own.push_back(1.0 / static_cast<double>(3 + rank + 7 * static_cast<int>(i)));
+    const std::vector<double> own = fractions(rank, count);
+    std::vector<double> result(count, -1);
     if (in_place) result = own;
     const types::ConstBuffer send = in_place
                                         ? kInPlace
@@ -85,19 +103,23 @@ void combine_data(Comm& comm, int root, std::uint64_t count, Results& results) {
                                     affine_type(), compose())));
     ASSERT_EQ(all, composed(0, size - 1, count));
 
-    Items whole = values(rank, count * n(size)), part = in_place ? whole : untouched(count);
-    ASSERT_TRUE(
-        run(comm, reduce_scatter_block(CollSeq::blocking(comm), in_place ? kInPlace : out(whole),
-                                       part.data(), count, int64_type(), sum())));
-    part.resize(count);
-    results.add(part);
-    std::vector<std::int64_t> counts(n(size), 0);
-    counts[n(size - 1)] = static_cast<std::int64_t>(count);
-    Items last = in_place ? values(rank, count) : untouched(count);
-    ASSERT_TRUE(run(comm, reduce_scatter(CollSeq::blocking(comm),
-                                         in_place ? kInPlace : out(values(rank, count)),
-                                         last.data(), counts, int64_type(), sum())));
-    if (rank == size - 1) results.add(last);
+    for (const types::Op& op : {sum(), ordered_sum()}) {
+      std::vector<double> whole = fractions(rank, count * n(size)), part = whole;
+      const auto whole_out = [&](std::uint64_t items) {
+        return in_place ? kInPlace : types::ConstBuffer{whole.data(), items, &double_type()};
+      };
+      ASSERT_TRUE(
+          run(comm, reduce_scatter_block(CollSeq::blocking(comm), whole_out(count * n(size)),
+                                         part.data(), count, double_type(), op)));
+      part.resize(count);
+      results.add(part);
+      std::vector<std::int64_t> counts(n(size), 0);
+      counts[n(size - 1)] = static_cast<std::int64_t>(count);
+      std::vector<double> last = fractions(rank, count);
+      ASSERT_TRUE(run(comm, reduce_scatter(CollSeq::blocking(comm), whole_out(count), last.data(),
+                                           counts, double_type(), op)));
+      if (rank == size - 1) results.add(last);
+    }
   }
 }
 
