@@ -77,8 +77,7 @@ class HwlocTopology {
     std::vector<HardwareMap::ResourceType> kinds;
     for (int depth = 0; depth < library_.depth(topology_.get()); ++depth)
       kinds.push_back(kind_at(depth));
-    // NUMA nodes are not part of hwloc's main levels
-    kinds.push_back(kind_at(HWLOC_TYPE_DEPTH_NUMANODE));
+    kinds.insert(kinds.begin() + depth_below_numa_nodes(), kind_at(HWLOC_TYPE_DEPTH_NUMANODE));
     return HardwareMap(std::move(kinds));
   }
 
@@ -90,6 +89,19 @@ class HwlocTopology {
     const unsigned long all = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
     return library_.set_flags(made, all | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING) == 0 ||
            library_.set_flags(made, all) == 0;
+  }
+
+  /// Return the depth of the first kind that is smaller than a NUMA node, or that hwloc has made of
+  /// what belongs to each NUMA node (Group). NUMA nodes are not part of hwloc's main levels.
+  int depth_below_numa_nodes() const {
+    const auto count_at = [&](int depth) { return library_.count(topology_.get(), depth); };
+    const auto nodes = count_at(HWLOC_TYPE_DEPTH_NUMANODE);
+    int depth = 1;  // below the machine
+    for (; depth < library_.depth(topology_.get()); ++depth) {
+      const bool is_group = library_.depth_type(topology_.get(), depth) == HWLOC_OBJ_GROUP;
+      if (count_at(depth) > nodes || (count_at(depth) == nodes && is_group)) break;
+    }
+    return depth;
   }
 
   /// Return the kind at a depth. A core in several instances, for example near two kinds of memory,

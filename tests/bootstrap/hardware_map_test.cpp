@@ -91,5 +91,15 @@ TEST(HardwareMap, DescribesALargerMachine) {
   EXPECT_EQ(map.instance_of("PU", on({24})), std::nullopt);
 }
 
+TEST(HardwareMap, ListsNumaNodesBetweenLargerAndSmallerKinds) {
+  SyntheticMachine machine("pack:2 numa:2 l3:2 core:3 pu:2");
+  const HardwareMap map = testing::must(discover_hardware());
+  std::vector<std::string> names;
+  for (const auto& kind : map.kinds())
+    if (kind.type != "Group") names.push_back(kind.type);  // hwloc groups what each node is near to
+  EXPECT_THAT(names,
+              ::testing::ElementsAre("Machine", "Package", "NUMANode", "L3Cache", "Core", "PU"));
+}
+
 }  // namespace
 }  // namespace shim::bootstrap
