@@ -596,11 +596,11 @@ TEST(DamagedMessages, ContributionAffectsOnlyMembersOfItsSender) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 5;
   for (const ForeignEntries& entries : {ForeignEntries{World::of(1, 3), 1, 0, {0, 1}},
-                                               ForeignEntries{World::of(1, 3), 1, 0, {1, 2}},
-                                               ForeignEntries{World::of(3, 1), 1, 0, {0, 1}},
-                                               ForeignEntries{World::of(3, 1), 1, 0, {1, 2}},
-                                               ForeignEntries{World::of(2, 2), 2, 0, {1, 2, 3}},
-                                               ForeignEntries{World::of(4, 1), 3, 2, {2, 3}}}) {
+                                        ForeignEntries{World::of(1, 3), 1, 0, {1, 2}},
+                                        ForeignEntries{World::of(3, 1), 1, 0, {0, 1}},
+                                        ForeignEntries{World::of(3, 1), 1, 0, {1, 2}},
+                                        ForeignEntries{World::of(2, 2), 2, 0, {1, 2, 3}},
+                                        ForeignEntries{World::of(4, 1), 3, 2, {2, 3}}}) {
     Cluster cluster(entries.world, settings);
     const std::string is_waiting = ":" + std::to_string(entries.to) +
                                    "] warn: communicator creation with tag \"test.overreach\"";

@@ -110,7 +110,8 @@ class TypeMaker {
   }
 
   template <typename Make>
-  ModelledType indexed_of(const std::vector<ItemBlock>& blocks, const ModelledType& old, Make make) {
+  ModelledType indexed_of(const std::vector<ItemBlock>& blocks, const ModelledType& old,
+                          Make make) {
     Model model;
     for (const ItemBlock& block : blocks)
       for (std::uint64_t i = 0; i < block.count; ++i)

@@ -2,9 +2,9 @@
 // Implements functions on error handlers (MPI-4.1 §9.3, §9.5).
 #include <optional>
 
+#include "shim/intercept/error_handlers.hpp"
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
-#include "shim/intercept/error_handlers.hpp"
 #include "shim/intercept/impl/comm_arguments.hpp"
 #include "shim/intercept/substrate.hpp"
 

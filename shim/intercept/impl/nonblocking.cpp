@@ -126,11 +126,13 @@ int Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, i
 }
 int Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
            MPI_Request* request) {
-  return isend("MPI_Issend", {buf, count, datatype, dest, tag}, comm, request, SendMode::synchronous);
+  return isend("MPI_Issend", {buf, count, datatype, dest, tag}, comm, request,
+               SendMode::synchronous);
 }
 int Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
              MPI_Comm comm, MPI_Request* request) {
-  return isend("MPI_Issend_c", {buf, count, datatype, dest, tag}, comm, request, SendMode::synchronous);
+  return isend("MPI_Issend_c", {buf, count, datatype, dest, tag}, comm, request,
+               SendMode::synchronous);
 }
 int Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
            MPI_Request* request) {
@@ -171,7 +173,8 @@ int Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int de
 }
 int Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                MPI_Request* request) {
-  return send_init("MPI_Rsend_init", {buf, count, datatype, dest, tag}, comm, request, SendMode::ready);
+  return send_init("MPI_Rsend_init", {buf, count, datatype, dest, tag}, comm, request,
+                   SendMode::ready);
 }
 int Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                  MPI_Comm comm, MPI_Request* request) {

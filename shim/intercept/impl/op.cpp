@@ -6,8 +6,8 @@
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/impl/arguments.hpp"
 #include "shim/intercept/native/substrate.hpp"
-#include "shim/intercept/user_operations.hpp"
 #include "shim/intercept/substrate.hpp"
+#include "shim/intercept/user_operations.hpp"
 
 namespace shim::intercept {
 namespace {

@@ -5,8 +5,8 @@
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/impl/arguments.hpp"
 #include "shim/intercept/impl/native_request.hpp"
-#include "shim/intercept/user_operations.hpp"
 #include "shim/intercept/substrate.hpp"
+#include "shim/intercept/user_operations.hpp"
 
 namespace shim::intercept {
 
