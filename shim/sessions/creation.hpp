@@ -202,8 +202,15 @@ class Creations {
   MemberTable for_local_node(const Creation& creation, const MemberTable& entries) const;
 
   // creation_rendezvous.cpp
-  /// Call that waits at a shared-memory rendezvous.
+  /// Call that waits at a shared-memory rendezvous, from begin_rendezvous() on. An exception may
+  /// end the wait.
   struct RendezvousWait {
+    RendezvousWait(Creations& of, const CreationKey& of_call) : creations(of), key(of_call) {}
+    ~RendezvousWait() { creations.end_rendezvous(*this); }
+    RendezvousWait(const RendezvousWait&) = delete;
+    RendezvousWait& operator=(const RendezvousWait&) = delete;
+
+    Creations& creations;
     const CreationKey& key;
     /// Other members use messages, so this call must, too; a hint, pairs with nothing.
     std::atomic<bool> by_messages{false};

@@ -101,9 +101,11 @@ std::optional<base::Result<Agreement>> Creations::try_rendezvous(const Call& cal
     return std::nullopt;
   call.operation.begin(base::Phase::shm_rendezvous);
   const CreationKey key = key_of(call.scope, call.tag, *call.group, call.topology);
-  RendezvousWait wait{key};
-  auto agreed = begin_rendezvous(key, wait) ? rendezvous(call, wait) : std::nullopt;
-  end_rendezvous(wait);
+  std::optional<base::Result<Agreement>> agreed;
+  {
+    RendezvousWait wait(*this, key);
+    if (begin_rendezvous(key, wait)) agreed = rendezvous(call, wait);
+  }
   call.operation.end(base::Phase::shm_rendezvous);
   return agreed;
 }

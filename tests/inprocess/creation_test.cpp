@@ -7,6 +7,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <stdexcept>
 #include <thread>
 
 #include "cluster.hpp"
@@ -86,6 +88,41 @@ TEST(CreationOnOneNode, LongTagsUseMessages) {
       EXPECT_GT(member.process().engine().counts().control_sent, before);
       exercise(member.create_world("test.short"), i);
     }
+  });
+}
+
+/// Run the call so far below the caller's frames that later calls of the caller do not reach them.
+template <typename Call>
+[[gnu::noinline]] void run_deep_in_the_stack(const Call& call) {
+  volatile std::byte frame[512 * 1024];
+  frame[0] = std::byte{0};
+  call();
+  frame[1] = frame[0];
+}
+
+/// Overwrite memory of calls that have ended: a pointer into it then leads nowhere.
+[[gnu::noinline]] void overwrite_stack() {
+  volatile std::byte frame[64 * 1024];
+  for (volatile std::byte& byte : frame) byte = std::byte{0xff};
+}
+
+/// For example, a reduction operation of the program ends the thread, by an exception or otherwise.
+/// A later message about another creation must not reach the call that has ended.
+TEST(CreationOnOneNode, CallThatAnExceptionEndsIsForgotten) {
+  Cluster cluster(World::of(1, 2));
+  cluster.run([&](Member& member) {
+    if (member.rank() == 0) {
+      p2p::Engine& engine = member.process().engine();
+      const std::uint64_t work = engine.add_progress([] { throw std::runtime_error("of a user"); });
+      EXPECT_THROW(run_deep_in_the_stack([&] {
+                     static_cast<void>(member.try_create({0, 1}, "test.abandoned"));
+                   }),
+                   std::runtime_error);
+      run_deep_in_the_stack(overwrite_stack);
+      engine.remove_progress(work);
+    }
+    const std::string uses_messages(transport::kMaxRendezvousName, 'x');
+    exercise(member.create_world(uses_messages), 1);
   });
 }
 
