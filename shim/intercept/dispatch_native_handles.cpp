@@ -61,20 +61,18 @@ base::Result<MPI_Errhandler> make_native_handle(const sessions::ErrorHandler& ha
   return made;
 }
 
-void free_native(MPI_Info& made) { active_table.Info_free(&made); }
-void free_native(MPI_Errhandler& made) { active_table.Errhandler_free(&made); }
-void free_native(MPI_Op& made) { free_native_operation(made); }
-
 /// Return the native handle, made at the first need. If two threads make one at the same time, free
 /// the second.
-template <typename Native, typename Make>
-base::Result<Native> first_made(NativeHandle<Native>& kept, const Make& make) {
+template <typename Native, typename Make, typename Free>
+base::Result<Native> first_made(NativeHandle<Native>& kept, const Make& make, const Free& free) {
   if (const Native present = kept.get(); !abi::is_unset(present)) return present;
   SHIM_TRY_ASSIGN(Native made, make());
   const Native first = kept.set_first(made);
-  if (first != made) free_native(made);
+  if (first != made) free(made);
   return first;
 }
+
+void free_errhandler(MPI_Errhandler& made) { active_table.Errhandler_free(&made); }
 
 /// Implement MPI_ERRORS_ABORT for an older library that lacks it: end the job, as MPI_Abort on the
 /// object's communicator would.
@@ -82,21 +80,23 @@ void abort_handler(MPI_Comm*, int* code, ...) { end_job("MPI_ERRORS_ABORT was ca
 
 base::Result<MPI_Errhandler> native_abort_handler() {
   static constinit NativeHandle<MPI_Errhandler> native_handle;
-  return first_made(native_handle, []() -> base::Result<MPI_Errhandler> {
+  const auto make = []() -> base::Result<MPI_Errhandler> {
     MPI_Errhandler made = abi::predefined.errhandler_null;
     if (int code = active_table.Comm_create_errhandler(abort_handler, &made))
       return native_failure("an error handler", code);
     return made;
-  });
+  };
+  return first_made(native_handle, make, free_errhandler);
 }
 
 /// Replace a handle with its native handle, made at the first need.
-template <typename Object, typename Handle, typename Make>
+template <typename Object, typename Handle, typename Make, typename Free>
 int replace(const Subject& subject, const char* function, base::Result<Object*> found,
-            Handle& handle, Make make) {
+            Handle& handle, Make make, Free free) {
   return run_with_handler(subject, function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(Object * object, std::move(found));
-    SHIM_TRY_ASSIGN(handle, first_made(object->native_handle, [&] { return make(*object); }));
+    SHIM_TRY_ASSIGN(handle, first_made(
+                                object->native_handle, [&] { return make(*object); }, free));
     return {};
   });
 }
@@ -114,8 +114,10 @@ bool is_passed_unchanged(Handle handle) {
 
 int to_native_info(const Subject& subject, const char* function, MPI_Info& info) {
   if (is_passed_unchanged(info)) return MPI_SUCCESS;
-  return replace(subject, function, info_of(info), info,
-                 [](const InfoObject& object) { return make_native_handle(object); });
+  return replace(
+      subject, function, info_of(info), info,
+      [](const InfoObject& object) { return make_native_handle(object); },
+      [](MPI_Info& made) { active_table.Info_free(&made); });
 }
 
 int to_native_errhandler(const Subject& subject, const char* function, MPI_Errhandler& handler) {
@@ -127,7 +129,8 @@ int to_native_errhandler(const Subject& subject, const char* function, MPI_Errha
   if (is_passed_unchanged(handler)) return MPI_SUCCESS;
   return replace(
       subject, function, errhandler_of(handler), handler,
-      [](const ErrhandlerObject& object) { return make_native_handle(*object.handler); });
+      [](const ErrhandlerObject& object) { return make_native_handle(*object.handler); },
+      free_errhandler);
 }
 
 int to_native_datatype(const Subject& subject, const char* function, MPI_Datatype& datatype) {
@@ -141,8 +144,10 @@ int to_native_datatype(const Subject& subject, const char* function, MPI_Datatyp
 
 int to_native_op(const Subject& subject, const char* function, MPI_Op& op) {
   if (is_passed_unchanged(op)) return MPI_SUCCESS;
-  return replace(subject, function, op_of(op), op,
-                 [](const OpObject& object) { return make_native_operation(*object.operation); });
+  return replace(
+      subject, function, op_of(op), op,
+      [](const OpObject& object) { return make_native_operation(*object.operation); },
+      free_native_operation);
 }
 
 }  // namespace shim::intercept
