@@ -81,14 +81,16 @@ def ratios(measured, part, ours, other):
     return found
 
 
-def draw_all(measured, titles, parts):
-    """Yield (name, figure) of all figures of these parts. titles: by part."""
+def draw_all(measured, titles, parts=None):
+    """Yield (name, figure) of the figures of these parts (None: all). titles: by part."""
     native = [(OURS, name, "native") for name in measured.systems if name.startswith("native")]
-    for part in dict.fromkeys(row.part for row in measured.values if row.part in parts):
+    for part in dict.fromkeys(
+        row.part for row in measured.values if parts is None or row.part in parts
+    ):
         for ours, other, suffix in (*_RATIOS, *native):
             if found := ratios(measured, part, ours, other):
                 title = f"{titles[part]}: time of {ours} / {other}"
                 yield f"{part}-{suffix}", figures.draw_ratios(title, found)
     for name, filled in panels(measured):
-        if name.split("-")[0] in parts:
+        if parts is None or name.split("-")[0] in parts:
             yield name, figures.draw_lines(filled, _COLUMNS)

@@ -501,8 +501,8 @@ def _csv_figures(measured, row, system):
     )
 
 
-def write(measured, text, summary_text, folder, name, figure_parts):
-    """Write <name>.md, <name>-summary.md, <name>.csv and the figures of these parts."""
+def write(measured, text, summary_text, folder, name, figure_parts=None):
+    """Write <name>.md, <name>-summary.md, <name>.csv and the figures of these parts (None: all)."""
     (folder / f"{name}.md").write_text(text, encoding="utf-8")
     (folder / f"{name}-summary.md").write_text(summary_text, encoding="utf-8")
     with open(folder / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
