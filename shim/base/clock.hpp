@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -41,6 +42,12 @@ class Deadline {
     return seconds > 0 ? after_seconds(seconds) : never();
   }
 
+  /// Return the time left for poll(2), in milliseconds, rounded up: 0 once passed, -1 for never().
+  int poll_timeout() const {
+    if (at_ == std::numeric_limits<Nanoseconds>::max()) return -1;
+    const Nanoseconds left = (at_ - now_ns() + 999'999) / 1'000'000;
+    return static_cast<int>(std::clamp<Nanoseconds>(left, 0, std::numeric_limits<int>::max()));
+  }
   bool passed() const { return at_ != std::numeric_limits<Nanoseconds>::max() && now_ns() >= at_; }
 
  private:

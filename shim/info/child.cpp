@@ -9,10 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstring>
 
 #include "shim/base/clock.hpp"
@@ -56,57 +54,35 @@ base::Result<pid_t> start(const std::vector<std::string>& words, const Pipe& pip
   return child;
 }
 
-/// Time that a command may take; 0 s: without limit.
-class TimeLimit {
- public:
-  explicit TimeLimit(double seconds)
-      : is_limited_(seconds > 0),
-        end_(base::now_ns() +
-             static_cast<base::Nanoseconds>(std::min(seconds, kLongestSeconds) * 1e9)) {}
-  /// Return the time left in milliseconds; -1 without limit. For poll(2).
-  int left_ms() const {
-    if (!is_limited_) return -1;
-    const base::Nanoseconds left = (end_ - base::now_ns() + 999'999) / 1'000'000;
-    return static_cast<int>(std::clamp<base::Nanoseconds>(left, 0, INT_MAX));
-  }
-  bool has_passed() const { return left_ms() == 0; }
-
- private:
-  static constexpr double kLongestSeconds = 1e9;
-  bool is_limited_;
-  base::Nanoseconds end_;
-};
-
 /// Wait until the descriptor is readable or at its end. Return false if the time has passed.
-bool wait_until_readable(int descriptor, const TimeLimit& limit) {
+bool wait_until_readable(int descriptor, base::Deadline deadline) {
   for (;;) {
-    const int left_ms = limit.left_ms();
     pollfd waiting{descriptor, POLLIN, 0};
-    const int ready = ::poll(&waiting, 1, left_ms);
+    const int ready = ::poll(&waiting, 1, deadline.poll_timeout());
     if (ready > 0) return true;
-    if (ready == 0 && left_ms == 0) return false;
+    if (ready == 0 && deadline.passed()) return false;
   }
 }
 
 /// Append to `output` until all write ends of the pipe are closed, and return true. Return false if
 /// one is open when the time has passed.
-bool read_all(int descriptor, const TimeLimit& limit, std::string& output) {
-  while (wait_until_readable(descriptor, limit)) {
+bool read_all(int descriptor, base::Deadline deadline, std::string& output) {
+  while (wait_until_readable(descriptor, deadline)) {
     char bytes[4096];
     const ssize_t count = ::read(descriptor, bytes, sizeof bytes);
     if (count == 0) return true;
     if (count > 0) output.append(bytes, static_cast<std::size_t>(count));
-    if (limit.has_passed()) return false;
+    if (deadline.passed()) return false;
   }
   return false;
 }
 
 /// Wait until the child has exited. Return false if the time has passed. A system without
 /// pidfd_open(2) has no limit.
-bool wait_for_exit(pid_t child, const TimeLimit& limit) {
+bool wait_for_exit(pid_t child, base::Deadline deadline) {
   const base::Descriptor exit(
       base::above_standard_streams(static_cast<int>(::syscall(SYS_pidfd_open, child, 0))));
-  return !exit.is_open() || wait_until_readable(exit.get(), limit);
+  return !exit.is_open() || wait_until_readable(exit.get(), deadline);
 }
 
 /// Wait until the child has exited, without limit; return its wait status (waitpid(2)).
@@ -123,12 +99,12 @@ base::Result<ChildResult> run(const std::vector<std::string>& words, double seco
   Pipe pipe;
   if (base::above_standard_streams(::pipe2(pipe.ends.data(), O_CLOEXEC), pipe.ends) != 0)
     return base::system_error(errno, "pipe");
-  const TimeLimit limit(seconds);
+  const auto deadline = base::Deadline::from_setting(seconds);
   SHIM_TRY_ASSIGN(const pid_t child, start(words, pipe));
   pipe.close_end(1);
   ChildResult outcome;
-  const bool has_ended = read_all(pipe.ends[0], limit, outcome.output) &&
-                         wait_for_exit(child, limit);
+  const bool has_ended = read_all(pipe.ends[0], deadline, outcome.output) &&
+                         wait_for_exit(child, deadline);
   if (!has_ended) ::kill(child, SIGKILL);
   const int status = status_of(child);
   if (!has_ended)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -78,6 +79,11 @@ TEST(Deadlines, PassAfterTheirTimeOrNever) {
   EXPECT_FALSE(Deadline::never().passed());
   EXPECT_FALSE(Deadline::from_setting(0).passed()) << "0 means no time limit";
   EXPECT_FALSE(Deadline::after_seconds(60).passed());
+  EXPECT_EQ(Deadline::never().poll_timeout(), -1) << "poll(2): no limit";
+  EXPECT_EQ(Deadline::after_seconds(-1).poll_timeout(), 0);
+  const int left = Deadline::after_seconds(60).poll_timeout();
+  EXPECT_TRUE(left > 0 && left <= 60'000) << left;
+  EXPECT_EQ(Deadline::after_seconds(1e9).poll_timeout(), std::numeric_limits<int>::max());
   EXPECT_TRUE(Deadline::after_seconds(0).passed());
 }
 

@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -25,12 +24,6 @@ base::Error no_response_error(double seconds) {
                                       "srun --mpi=pmi2 answers one program per rank only: if this "
                                       "program has replaced another one "
                                       "(exec), start it in a child process or by another srun");
-}
-
-int poll_timeout(base::Nanoseconds end) {
-  if (end == 0) return -1;
-  return static_cast<int>(
-      std::clamp<base::Nanoseconds>((end - base::now_ns()) / 1'000'000 + 1, 0, 1'000'000));
 }
 
 }  // namespace
@@ -54,18 +47,16 @@ base::Status write_to_launcher(int launcher, std::string_view text) {
 }
 
 base::Result<std::string> read_from_launcher(int launcher, LineBuffer& buffer, double seconds) {
-  const base::Nanoseconds end = seconds > 0
-                                    ? base::now_ns() + static_cast<base::Nanoseconds>(seconds * 1e9)
-                                    : 0;
+  const auto deadline = base::Deadline::from_setting(seconds);
   while (true) {
     if (auto line = buffer.next()) return std::move(*line);
     if (buffer.overflows())
       return Error(ErrorClass::other,
                    "the launcher sent an invalid PMI-1 message: \"" + shown(buffer.rest()) + "\"");
     pollfd ready{launcher, POLLIN, 0};
-    const int count = ::poll(&ready, 1, poll_timeout(end));
+    const int count = ::poll(&ready, 1, deadline.poll_timeout());
     if (count < 0 && errno == EINTR) continue;
-    if (count == 0) return no_response_error(seconds);
+    if (count == 0 && deadline.passed()) return no_response_error(seconds);
     std::array<char, 4096> bytes;
     const ssize_t got = ::recv(launcher, bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (got > 0)
