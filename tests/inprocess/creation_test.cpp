@@ -13,6 +13,7 @@
 
 #include "cluster.hpp"
 #include "shim/sessions/topology_comm.hpp"
+#include "tests/base/deep_stack.hpp"
 
 namespace shim::sessions::testing {
 namespace {
@@ -91,15 +92,6 @@ TEST(CreationOnOneNode, LongTagsUseMessages) {
   });
 }
 
-/// Run the call so far below the caller's frames that later calls of the caller do not reach them.
-template <typename Call>
-[[gnu::noinline]] void run_deep_in_the_stack(const Call& call) {
-  volatile std::byte frame[512 * 1024];
-  frame[0] = std::byte{0};
-  call();
-  frame[1] = frame[0];
-}
-
 /// Overwrite memory of calls that have ended: a pointer into it then leads nowhere.
 [[gnu::noinline]] void overwrite_stack() {
   volatile std::byte frame[64 * 1024];
@@ -114,11 +106,11 @@ TEST(CreationOnOneNode, CallThatAnExceptionEndsIsForgotten) {
     if (member.rank() == 0) {
       p2p::Engine& engine = member.process().engine();
       const std::uint64_t work = engine.add_progress([] { throw std::runtime_error("of a user"); });
-      EXPECT_THROW(run_deep_in_the_stack([&] {
+      EXPECT_THROW(base::run_deep_in_the_stack([&] {
                      static_cast<void>(member.try_create({0, 1}, "test.abandoned"));
                    }),
                    std::runtime_error);
-      run_deep_in_the_stack(overwrite_stack);
+      base::run_deep_in_the_stack(overwrite_stack);
       engine.remove_progress(work);
     }
     const std::string uses_messages(transport::kMaxRendezvousName, 'x');

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "shim/transport/self/self.hpp"
+#include "tests/base/deep_stack.hpp"
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {
@@ -46,16 +47,6 @@ class ThrowingTransport final : public transport::Transport {
   std::unique_ptr<transport::Transport> self_ = transport::make_self();
 };
 
-/// Run the call far below the caller's frames, so that later calls of the caller leave the memory
-/// of the call's objects unchanged. A pointer to one of them then has a visible effect.
-template <typename Call>
-[[gnu::noinline]] void run_deep_in_the_stack(const Call& call) {
-  volatile std::byte frame[512 * 1024];
-  frame[0] = std::byte{0};
-  call();
-  frame[1] = frame[0];
-}
-
 /// An engine of process 0 in a communicator with process 1, to which there is no route.
 class Unwinding : public testing::Test, private Router {
  protected:
@@ -94,7 +85,7 @@ class Unwinding : public testing::Test, private Router {
 TEST_F(Unwinding, ProbeIsForgotten) {
   const std::uint64_t work = engine.add_progress(
       [] { throw std::runtime_error("by the program"); });
-  EXPECT_THROW(run_deep_in_the_stack([&] { (void)engine.probe(*context, 1, 3); }),
+  EXPECT_THROW(base::run_deep_in_the_stack([&] { (void)engine.probe(*context, 1, 3); }),
                std::runtime_error);
   engine.remove_progress(work);
   liveness_checks = 0;
@@ -111,7 +102,7 @@ TEST_F(Unwinding, ReceiveThatPolledIsForgotten) {
   const Data data = pattern(8, 1);
   Data first(8), second(8);
   transport.throws_in_poll = true;
-  EXPECT_THROW(run_deep_in_the_stack([&] { (void)engine.recv(*own, into(first), 0, 3); }),
+  EXPECT_THROW(base::run_deep_in_the_stack([&] { (void)engine.recv(*own, into(first), 0, 3); }),
                std::bad_alloc);
   Request* receive = value_of(engine.irecv(*own, into(second), 0, 3));
   ASSERT_TRUE(engine.send(*own, from(data), 0, 3, SendMode::standard));
