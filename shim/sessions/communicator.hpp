@@ -127,7 +127,7 @@ using CommunicatorPtr = std::shared_ptr<Communicator>;
 
 /// Topology of a communicator that is made from a group.
 struct TopologyOfGroup {
-  std::string text;  ///< kind and shape; not empty; members that pass different texts disagree
+  std::string text;  ///< kind and shape; members that pass different texts disagree
   GroupPtr members;  ///< the members of the group that are in the topology, by their ranks in it
 };
 /// MPI_Comm_create_from_group (MPI-4.1 §7.4.2). Collective over the group only; with a topology

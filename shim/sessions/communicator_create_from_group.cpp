@@ -16,15 +16,15 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
     return base::Error(base::ErrorClass::group,
                        "the calling process (rank " + std::to_string(process.self().rank) +
                            " of mpi://WORLD) is not a member of the group " + group->text());
-  const std::string text = topology != nullptr ? topology->text : "";
+  const TopologyOfGroup without{"", group};
+  const auto& [text, members] = topology != nullptr ? *topology : without;
   const auto operation = process.new_creation(text.empty() ? tag : tag + " (" + text + ")",
-                                              topology != nullptr ? *topology->members : *group);
+                                              *members);
   // by the group: processes outside it do not know the topology
   if (process.exchange_strategy().fence == FenceScope::world && group->size() != 1)
     SHIM_TRY(fence_world(process, operation));
-  if (topology != nullptr) group = topology->members;
-  if (group->rank_of(process.self()) == kUndefined) return CommunicatorPtr();
-  group = process.groups().intern(std::move(group));
+  if (members->rank_of(process.self()) == kUndefined) return CommunicatorPtr();
+  group = process.groups().intern(members);
   SHIM_TRY_ASSIGN(const std::uint32_t vci, session->vci());
   SHIM_TRY_ASSIGN(Agreement agreement, process.creations().agree({.scope = "",
                                                                   .tag = tag,
