@@ -63,17 +63,18 @@ function(intersession_link_as_preloaded target substrate)
 endfunction()
 
 # intersession_jobs(<prefix> <table>): add each job of the table as the test <prefix>.<job>. The
-# programs are in the current binary folder. CMake runs again when the table or tests/harness
-# changes.
+# programs are in the current binary folder. The build writes the tests, and again when the table or
+# tests/harness changes.
 function(intersession_jobs prefix table)
   get_filename_component(stem ${table} NAME_WE)
   set(table ${CMAKE_CURRENT_SOURCE_DIR}/${table})
   set(commands ${CMAKE_CURRENT_BINARY_DIR}/${stem}-of-${prefix}.cmake)
-  execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/run-job --table ${table}
-                          --build ${PROJECT_BINARY_DIR} --programs ${CMAKE_CURRENT_BINARY_DIR}
-                          --substrates "${INTERSESSION_SUBSTRATES}" --ctest "${prefix}."
-                  OUTPUT_FILE ${commands} COMMAND_ERROR_IS_FATAL ANY)
   file(GLOB reader CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/harness/*.py)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table} ${reader})
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${commands})
+  add_custom_command(OUTPUT ${commands} DEPENDS ${table} ${reader} VERBATIM
+                     COMMENT "Listing the jobs of ${prefix}/${stem}"
+                     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/run-job --table ${table}
+                             --build ${PROJECT_BINARY_DIR} --programs ${CMAKE_CURRENT_BINARY_DIR}
+                             --substrates "${INTERSESSION_SUBSTRATES}" --ctest ${prefix}. --output ${commands})
+  add_custom_target(jobs-of-${prefix}-${stem} DEPENDS ${commands})
+  intersession_include_tests(${commands} ${prefix}.${stem})
 endfunction()

@@ -14,6 +14,10 @@ if(INTERSESSION_BATCH GREATER 1 AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(intersession_flags INTERFACE
                          $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Places of variables in optimized code, which gdb shows, take a quarter of the compile time.
+  target_compile_options(intersession_flags INTERFACE -fno-var-tracking-assignments)
+endif()
 if(INTERSESSION_SANITIZE)
   target_compile_options(intersession_flags INTERFACE
                          -fsanitize=${INTERSESSION_SANITIZE} -fno-omit-frame-pointer
@@ -37,6 +41,26 @@ function(intersession_in_batches target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${INTERSESSION_BATCH})
     set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
+endfunction()
+
+# intersession_target_of_folder(<name> <folders>...): add a target that builds all targets of these
+# folders and of the folders in them.
+function(intersession_target_of_folder name)
+  add_custom_target(${name})
+  set(folders ${ARGN})
+  list(TRANSFORM folders PREPEND ${PROJECT_SOURCE_DIR}/)
+  while(folders)
+    list(POP_FRONT folders folder)
+    get_property(inner DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+    list(APPEND folders ${inner})
+    get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+    foreach(target IN LISTS targets)
+      get_property(type TARGET ${target} PROPERTY TYPE)
+      if(NOT type STREQUAL "INTERFACE_LIBRARY")
+        add_dependencies(${name} ${target})
+      endif()
+    endforeach()
+  endwhile()
 endfunction()
 
 # intersession_module(<name> [DEPENDS <modules>...] [SYSTEM_INCLUDES <folders>...] [ALONE

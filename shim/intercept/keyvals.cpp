@@ -57,7 +57,7 @@ int native_erase(Object from, int, void* value, void* extra_state) {
              : reinterpret_cast<Function*>(key.erase)(from, key.number, value, key.extra_state);
 }
 
-int make_native(const Key& key, int* made) {
+int make_native_key(const Key& key, int* made) {
   if (key.language == sessions::KeyLanguage::fortran) return fortran::make_native_key(key, made);
   void* extra_state = const_cast<Key*>(&key);
   return key.object == KeyFor::communicator
@@ -73,7 +73,7 @@ base::Result<int> make_native_handle(const KeyPtr& key) {
   static auto& kept = *new std::vector<KeyPtr>;  // guarded by the mutex of the keys
   kept.push_back(key);
   int made = MPI_KEYVAL_INVALID;
-  const int code = make_native(*key, &made);
+  const int code = make_native_key(*key, &made);
   if (code != MPI_SUCCESS)
     return Error(ErrorClass::other,
                  "the native MPI library cannot create an attribute key (error code " +

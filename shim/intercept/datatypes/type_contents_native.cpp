@@ -119,7 +119,7 @@ void free_old_types(std::vector<MPI_Datatype>& olds) {
 
 base::Result<DerivedPtr> read_type(MPI_Datatype datatype);
 
-base::Result<OldType> old_type_of(MPI_Datatype old) {
+base::Result<OldType> old_native_type(MPI_Datatype old) {
   if (const types::Type* type = abi::find_type(old)) return OldType{type, old, nullptr};
   SHIM_TRY_ASSIGN(DerivedPtr derived, read_type(old));
   const types::Type* type = derived->type.get();
@@ -140,7 +140,7 @@ base::Result<DerivedPtr> read_uncached(MPI_Datatype datatype) {
   if (get_contents(datatype, envelope, contents, olds) != MPI_SUCCESS) return not_known();
   base::Status all_read;
   for (MPI_Datatype old : olds) {
-    auto old_type = old_type_of(old);
+    auto old_type = old_native_type(old);
     if (!old_type) {
       all_read = std::move(old_type).error();
       break;

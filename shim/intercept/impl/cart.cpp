@@ -29,7 +29,7 @@ int kind_of(const sessions::Communicator& comm) {
 
 /// Implement queries of a Cartesian communicator.
 template <typename Ask>
-int query(const char* function, MPI_Comm handle, Ask question) {
+int query_grid(const char* function, MPI_Comm handle, Ask question) {
   return query_topology(function, handle, cartesian_of, question);
 }
 
@@ -60,55 +60,55 @@ int Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
 }
 
 int Cartdim_get(MPI_Comm comm, int* ndims) {
-  return query("MPI_Cartdim_get", comm,
-               [&](sessions::Communicator&, const Cartesian& cartesian) -> base::Status {
-                 SHIM_TRY(check_output(ndims, "number of dimensions"));
-                 *ndims = static_cast<int>(cartesian.dims.size());
-                 return {};
-               });
+  return query_grid("MPI_Cartdim_get", comm,
+                    [&](sessions::Communicator&, const Cartesian& cartesian) -> base::Status {
+                      SHIM_TRY(check_output(ndims, "number of dimensions"));
+                      *ndims = static_cast<int>(cartesian.dims.size());
+                      return {};
+                    });
 }
 
 int Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]) {
-  return query("MPI_Cart_get", comm,
-               [&](sessions::Communicator&, const Cartesian& cartesian) -> base::Status {
-                 SHIM_TRY(put_ints(cartesian.dims, maxdims, dims, "dimensions"));
-                 SHIM_TRY(put_ints(cartesian.periods, maxdims, periods, "periods"));
-                 return put_ints(cartesian.coords, maxdims, coords, "coordinates");
-               });
+  return query_grid("MPI_Cart_get", comm,
+                    [&](sessions::Communicator&, const Cartesian& cartesian) -> base::Status {
+                      SHIM_TRY(put_ints(cartesian.dims, maxdims, dims, "dimensions"));
+                      SHIM_TRY(put_ints(cartesian.periods, maxdims, periods, "periods"));
+                      return put_ints(cartesian.coords, maxdims, coords, "coordinates");
+                    });
 }
 
 int Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
-  return query("MPI_Cart_rank", comm,
-               [&](sessions::Communicator&, const Cartesian& cartesian) -> base::Status {
-                 SHIM_TRY_ASSIGN(
-                     std::vector<int> at,
-                     copy_ints(coords, static_cast<int>(cartesian.dims.size()), "coordinates"));
-                 SHIM_TRY(check_output(rank, "rank"));
-                 SHIM_TRY_ASSIGN(*rank, sessions::cart_rank(cartesian, at));
-                 return {};
-               });
+  return query_grid(
+      "MPI_Cart_rank", comm,
+      [&](sessions::Communicator&, const Cartesian& cartesian) -> base::Status {
+        SHIM_TRY_ASSIGN(std::vector<int> at,
+                        copy_ints(coords, static_cast<int>(cartesian.dims.size()), "coordinates"));
+        SHIM_TRY(check_output(rank, "rank"));
+        SHIM_TRY_ASSIGN(*rank, sessions::cart_rank(cartesian, at));
+        return {};
+      });
 }
 
 int Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
-  return query("MPI_Cart_coords", comm,
-               [&](sessions::Communicator& on, const Cartesian& cartesian) -> base::Status {
-                 if (rank < 0 || rank >= on.size()) return slow::bad_rank(on, rank, "the");
-                 SHIM_TRY_ASSIGN(std::vector<int> at, sessions::cart_coords(cartesian, rank));
-                 return put_ints(at, maxdims, coords, "coordinates");
-               });
+  return query_grid("MPI_Cart_coords", comm,
+                    [&](sessions::Communicator& on, const Cartesian& cartesian) -> base::Status {
+                      if (rank < 0 || rank >= on.size()) return slow::bad_rank(on, rank, "the");
+                      SHIM_TRY_ASSIGN(std::vector<int> at, sessions::cart_coords(cartesian, rank));
+                      return put_ints(at, maxdims, coords, "coordinates");
+                    });
 }
 
 int Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, int* rank_dest) {
-  return query("MPI_Cart_shift", comm,
-               [&](sessions::Communicator&, const Cartesian& cartesian) -> base::Status {
-                 SHIM_TRY(check_output(rank_source, "source rank"));
-                 SHIM_TRY(check_output(rank_dest, "destination rank"));
-                 SHIM_TRY_ASSIGN(sessions::Shift shift,
-                                 sessions::cart_shift(cartesian, direction, disp));
-                 *rank_source = abi::to_mpi_rank(shift.source);
-                 *rank_dest = abi::to_mpi_rank(shift.dest);
-                 return {};
-               });
+  return query_grid("MPI_Cart_shift", comm,
+                    [&](sessions::Communicator&, const Cartesian& cartesian) -> base::Status {
+                      SHIM_TRY(check_output(rank_source, "source rank"));
+                      SHIM_TRY(check_output(rank_dest, "destination rank"));
+                      SHIM_TRY_ASSIGN(sessions::Shift shift,
+                                      sessions::cart_shift(cartesian, direction, disp));
+                      *rank_source = abi::to_mpi_rank(shift.source);
+                      *rank_dest = abi::to_mpi_rank(shift.dest);
+                      return {};
+                    });
 }
 
 int Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int* newrank) {

@@ -92,7 +92,8 @@ int get(const char* function, MPI_Comm comm, int keyval, void* attribute, int* f
   });
 }
 
-int set(const char* function, MPI_Comm comm, int keyval, const AttributeValue& value) {
+int set_comm_attribute(const char* function, MPI_Comm comm, int keyval,
+                       const AttributeValue& value) {
   return run_with_handler(Subject::comm(comm), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(CommunicatorPtr found, get_comm(comm));
     return set_attribute(owner(comm, found), keyval, value);
@@ -118,7 +119,7 @@ sessions::Key key_of_mpi1(Copy* copy, Delete* erase, void* extra_state) {
   return made;
 }
 
-int make_native(const sessions::Key& key, int* number) {
+int make_native_comm_key(const sessions::Key& key, int* number) {
   return active_table.Comm_create_keyval(
       reinterpret_cast<MPI_Comm_copy_attr_function*>(key.copy),
       reinterpret_cast<MPI_Comm_delete_attr_function*>(key.erase), number, key.extra_state);
@@ -148,7 +149,7 @@ int get_comm_number(const char* function, MPI_Comm comm, int keyval, std::intptr
 }
 
 int set_comm_number(const char* function, MPI_Comm comm, int keyval, std::intptr_t value) {
-  return set(function, comm, keyval, AttributeValue::of_number(value));
+  return set_comm_attribute(function, comm, keyval, AttributeValue::of_number(value));
 }
 
 namespace impl {
@@ -158,7 +159,7 @@ int Comm_create_keyval(MPI_Comm_copy_attr_function* comm_copy_attr_fn,
                        void* extra_state) {
   return create_key("MPI_Comm_create_keyval",
                     key(comm_copy_attr_fn, comm_delete_attr_fn, extra_state), comm_keyval,
-                    make_native);
+                    make_native_comm_key);
 }
 int Keyval_create(MPI_Copy_function* copy_fn, MPI_Delete_function* delete_fn, int* keyval,
                   void* extra_state) {
@@ -181,10 +182,10 @@ int Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
   return get("MPI_Attr_get", comm, keyval, attribute_val, flag);
 }
 int Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
-  return set("MPI_Comm_set_attr", comm, comm_keyval, attribute_val);
+  return set_comm_attribute("MPI_Comm_set_attr", comm, comm_keyval, attribute_val);
 }
 int Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
-  return set("MPI_Attr_put", comm, keyval, attribute_val);
+  return set_comm_attribute("MPI_Attr_put", comm, keyval, attribute_val);
 }
 int Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
   return erase("MPI_Comm_delete_attr", comm, comm_keyval);

@@ -16,7 +16,7 @@ using sessions::Graph;
 
 /// Implement queries of a communicator with a graph.
 template <typename Ask>
-int query(const char* function, MPI_Comm handle, Ask question) {
+int query_graph(const char* function, MPI_Comm handle, Ask question) {
   auto find = [](const sessions::Communicator& comm) {
     return topology_of(comm, comm.graph(), "graph");
   };
@@ -44,40 +44,40 @@ int Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edge
 }
 
 int Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
-  return query("MPI_Graphdims_get", comm,
-               [&](sessions::Communicator&, const Graph& graph) -> base::Status {
-                 SHIM_TRY(check_output(nnodes, "number of nodes"));
-                 SHIM_TRY(check_output(nedges, "number of edges"));
-                 *nnodes = static_cast<int>(graph.index.size());
-                 *nedges = static_cast<int>(graph.edges.size());
-                 return {};
-               });
+  return query_graph("MPI_Graphdims_get", comm,
+                     [&](sessions::Communicator&, const Graph& graph) -> base::Status {
+                       SHIM_TRY(check_output(nnodes, "number of nodes"));
+                       SHIM_TRY(check_output(nedges, "number of edges"));
+                       *nnodes = static_cast<int>(graph.index.size());
+                       *nedges = static_cast<int>(graph.edges.size());
+                       return {};
+                     });
 }
 
 int Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int edges[]) {
-  return query("MPI_Graph_get", comm,
-               [&](sessions::Communicator&, const Graph& graph) -> base::Status {
-                 SHIM_TRY(put_ints(graph.index, maxindex, indx, "index"));
-                 return put_ints(graph.edges, maxedges, edges, "edges");
-               });
+  return query_graph("MPI_Graph_get", comm,
+                     [&](sessions::Communicator&, const Graph& graph) -> base::Status {
+                       SHIM_TRY(put_ints(graph.index, maxindex, indx, "index"));
+                       return put_ints(graph.edges, maxedges, edges, "edges");
+                     });
 }
 
 int Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
-  return query("MPI_Graph_neighbors_count", comm,
-               [&](sessions::Communicator& on, const Graph& graph) -> base::Status {
-                 SHIM_TRY(check_output(nneighbors, "number of neighbors"));
-                 SHIM_TRY_ASSIGN(std::vector<int> found, neighbours(on, graph, rank));
-                 *nneighbors = static_cast<int>(found.size());
-                 return {};
-               });
+  return query_graph("MPI_Graph_neighbors_count", comm,
+                     [&](sessions::Communicator& on, const Graph& graph) -> base::Status {
+                       SHIM_TRY(check_output(nneighbors, "number of neighbors"));
+                       SHIM_TRY_ASSIGN(std::vector<int> found, neighbours(on, graph, rank));
+                       *nneighbors = static_cast<int>(found.size());
+                       return {};
+                     });
 }
 
 int Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) {
-  return query("MPI_Graph_neighbors", comm,
-               [&](sessions::Communicator& on, const Graph& graph) -> base::Status {
-                 SHIM_TRY_ASSIGN(std::vector<int> found, neighbours(on, graph, rank));
-                 return put_ints(found, maxneighbors, neighbors, "neighbors");
-               });
+  return query_graph("MPI_Graph_neighbors", comm,
+                     [&](sessions::Communicator& on, const Graph& graph) -> base::Status {
+                       SHIM_TRY_ASSIGN(std::vector<int> found, neighbours(on, graph, rank));
+                       return put_ints(found, maxneighbors, neighbors, "neighbors");
+                     });
 }
 
 int Graph_map(MPI_Comm comm, int nnodes, const int indx[], const int edges[], int* newrank) {

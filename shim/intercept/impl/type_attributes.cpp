@@ -15,7 +15,7 @@ namespace {
 
 using sessions::KeyFor;
 
-int make_native(const sessions::Key& key, int* number) {
+int make_native_type_key(const sessions::Key& key, int* number) {
   return active_table.Type_create_keyval(
       reinterpret_cast<MPI_Type_copy_attr_function*>(key.copy),
       reinterpret_cast<MPI_Type_delete_attr_function*>(key.erase), number, key.extra_state);
@@ -28,8 +28,8 @@ base::Result<AttributeOwner> get_attribute_owner(MPI_Datatype handle) {
   return owner_of(handle, *object);
 }
 
-int set(const char* function, MPI_Datatype datatype, int keyval,
-        const sessions::AttributeValue& value) {
+int set_type_attribute(const char* function, MPI_Datatype datatype, int keyval,
+                       const sessions::AttributeValue& value) {
   return run_with_handler(Subject(), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(AttributeOwner owner, get_attribute_owner(datatype));
     return set_attribute(owner, keyval, value);
@@ -58,7 +58,7 @@ int get_type_number(const char* function, MPI_Datatype type, int keyval, std::in
 }
 
 int set_type_number(const char* function, MPI_Datatype type, int keyval, std::intptr_t value) {
-  return set(function, type, keyval, sessions::AttributeValue::of_number(value));
+  return set_type_attribute(function, type, keyval, sessions::AttributeValue::of_number(value));
 }
 
 namespace impl {
@@ -70,7 +70,7 @@ int Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn,
       "MPI_Type_create_keyval",
       {KeyFor::datatype, MPI_KEYVAL_INVALID, reinterpret_cast<void (*)()>(type_copy_attr_fn),
        reinterpret_cast<void (*)()>(type_delete_attr_fn), extra_state},
-      type_keyval, make_native);
+      type_keyval, make_native_type_key);
 }
 int Type_free_keyval(int* type_keyval) {
   return free_key("MPI_Type_free_keyval", KeyFor::datatype, type_keyval,
@@ -78,7 +78,7 @@ int Type_free_keyval(int* type_keyval) {
 }
 
 int Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val) {
-  return set("MPI_Type_set_attr", datatype, type_keyval, attribute_val);
+  return set_type_attribute("MPI_Type_set_attr", datatype, type_keyval, attribute_val);
 }
 
 int Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag) {

@@ -17,10 +17,10 @@ using base::Result;
 using State = LoopNetwork::State;
 
 /// Most packets delivered in one poll.
-constexpr int kPollBatch = 64;
+constexpr int kLoopPollBatch = 64;
 /// Bytes per step of a read of offered memory.
 constexpr std::size_t kReadStep = 100'000;
-constexpr std::int64_t kMaxSleepNs = 100'000;
+constexpr std::int64_t kLoopMaxSleepNs = 100'000;
 
 /// Contents of an address: the network, and the process on it.
 struct LoopAddress {
@@ -155,7 +155,7 @@ void LoopTransport::publish(Link& link) {
 int LoopTransport::take(Sink& sink, std::optional<std::uint32_t> sender) {
   state_->begin_poll(number_);
   int delivered = 0;
-  for (; delivered < kPollBatch; ++delivered) {
+  for (; delivered < kLoopPollBatch; ++delivered) {
     std::optional<Bytes> packet = state_->next_for(number_, sender);
     if (!packet) break;
     ++counts_.packets_received;
@@ -198,7 +198,7 @@ Result<Attempt> LoopTransport::try_write(Link&, std::uint64_t remote_address, Co
 }
 
 void LoopTransport::sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) {
-  timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kMaxSleepNs))};
+  timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kLoopMaxSleepNs))};
   ::nanosleep(&nap, nullptr);
 }
 

@@ -22,7 +22,7 @@ using base::ErrorClass;
 using base::Result;
 using base::Status;
 
-constexpr std::int64_t kMaxSleepNs = 1'000'000;
+constexpr std::int64_t kOfiMaxSleepNs = 1'000'000;
 /// Shorter frames could not hold an address.
 constexpr std::size_t kMinFrameBytes = 1024;
 /// Receives are reposted once 1/16 of them is free: reposting each alone would delay the reply to
@@ -138,7 +138,7 @@ void Ofi::fail(OfiLink& link, Error why) {
 }
 
 void Ofi::sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) {
-  timespec pause{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kMaxSleepNs))};
+  timespec pause{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kOfiMaxSleepNs))};
   ::nanosleep(&pause, nullptr);
 }
 

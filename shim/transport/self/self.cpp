@@ -16,7 +16,7 @@ using base::ErrorClass;
 using base::Result;
 
 /// Most packets delivered in one poll.
-constexpr std::size_t kPollBatch = 64;
+constexpr std::size_t kSelfPollBatch = 64;
 /// Buffers kept for reuse.
 constexpr std::size_t kSpareBuffers = 64;
 
@@ -95,7 +95,7 @@ Result<Attempt> Self::try_send(Link&, ConstSpan header, ConstSpan payload) {
 
 Result<int> Self::poll(Sink& sink) {
   // Only packets queued at the start: a sink that answers every packet must not block this call.
-  const std::size_t batch = std::min(queue_.size(), kPollBatch);
+  const std::size_t batch = std::min(queue_.size(), kSelfPollBatch);
   std::size_t handed_over = 0;
   for (bool wants_more = true; handed_over < batch && wants_more; ++handed_over) {
     Bytes packet = std::move(queue_.front());

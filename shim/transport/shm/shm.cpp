@@ -22,12 +22,12 @@ using base::SharedArea;
 using base::Status;
 
 /// Most packets delivered in one poll: from all senders, and from one sender.
-constexpr int kPollBatch = 64;
+constexpr int kShmPollBatch = 64;
 constexpr int kRingBatch = 16;
 
 /// Cost of a missed wake-up, which is rare: the sender executes no barrier between publication and
 /// wake-up (README, "Sleeping").
-constexpr std::int64_t kMaxSleepNs = 1'000'000;
+constexpr std::int64_t kShmMaxSleepNs = 1'000'000;
 
 /// Consecutive refused sends between two reads of the clock, and least time between two checks
 /// whether the peer lives.
@@ -283,10 +283,10 @@ Result<int> Shm::poll(Sink& sink) {
   int count = 0;
   bool wants_more = true;
   for (std::size_t visited = 0;
-       visited < incoming_rings_.size() && count < kPollBatch && wants_more; ++visited) {
+       visited < incoming_rings_.size() && count < kShmPollBatch && wants_more; ++visited) {
     if (next_ring_ >= incoming_rings_.size()) next_ring_ = 0;
     const DrainResult drained = drain(incoming_rings_[next_ring_++],
-                                      std::min(kRingBatch, kPollBatch - count), sink);
+                                      std::min(kRingBatch, kShmPollBatch - count), sink);
     count += drained.packets;
     wants_more = drained.wants_more;
   }
@@ -375,7 +375,7 @@ bool Shm::may_wait_for_descriptors() {
 /// short times.
 void Shm::sleep(std::int64_t nanoseconds, const LastCheck& last_check,
                 std::span<const int> descriptors) {
-  const std::int64_t timeout = std::min(nanoseconds, kMaxSleepNs);
+  const std::int64_t timeout = std::min(nanoseconds, kShmMaxSleepNs);
   const bool at_doorbell = !descriptors.empty();
   std::uint32_t ticket = announce_sleep(own_.wake, at_doorbell ? kAtDoorbell : kOnFutex);
   // announce_sleep's seq_cst operation and has_unread's seq_cst loads together form the full
