@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Heat diffusion in a plate whose initial temperatures are a picture.
  *
- *   heat INPUT.png OUTPUT.png [STEPS]
+ *   heat INPUT.png OUTPUT.png [STEPS [FACTS.json]]
  *
  * The plate is split over a Cartesian communicator made from a session, without MPI_Init and
  * MPI_COMM_WORLD. Each step exchanges the edges of neighbouring blocks. At the end rank 0 collects
- * the plate, draws it, and compares it with a serial solution: both do the same arithmetic, so the
- * results must be bitwise equal. */
+ * the plate, writes it as a grey picture, and compares it with a serial solution: both do the same
+ * arithmetic, so the results must be bitwise equal. FACTS.json is for draw.py. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +69,19 @@ static void block_of(const plate* p, const int coords[2], int* first_row, int* r
   *rows = part_start(p->plate_height, p->dims[0], coords[0] + 1) - *first_row;
   *first_column = part_start(p->plate_width, p->dims[1], coords[1]);
   *columns = part_start(p->plate_width, p->dims[1], coords[1] + 1) - *first_column;
+}
+
+/* Return the number of nodes: one process of each has rank 0 among those that share memory. */
+static int count_nodes(MPI_Comm comm) {
+  MPI_Comm node;
+  check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
+        "MPI_Comm_split_type");
+  int rank, nodes;
+  MPI_Comm_rank(node, &rank);
+  int is_first = rank == 0;
+  check(MPI_Allreduce(&is_first, &nodes, 1, MPI_INT, MPI_SUM, comm), "MPI_Allreduce");
+  MPI_Comm_free(&node);
+  return nodes;
 }
 
 static void take_block(plate* p, const field* whole) {
@@ -177,27 +190,68 @@ static void solve_alone(field* whole, int steps) {
   free(p.next);
 }
 
-static int report(const char* output, const field* solved, field* start, int steps) {
-  solve_alone(start, steps);
-  double largest = 0, heat = 0;
-  for (size_t i = 0; i < (size_t)solved->width * solved->height; ++i) {
-    double difference = solved->cells[i] - start->cells[i];
+/* Return the largest difference of two plates of the same size. */
+static double largest_difference(const field* one, const field* other) {
+  double largest = 0;
+  for (size_t i = 0; i < (size_t)one->width * one->height; ++i) {
+    double difference = one->cells[i] - other->cells[i];
     if (difference < 0) difference = -difference;
     if (difference > largest) largest = difference;
-    heat += solved->cells[i];
   }
+  return largest;
+}
+
+static double total_heat(const field* whole) {
+  double heat = 0;
+  for (size_t i = 0; i < (size_t)whole->width * whole->height; ++i) heat += whole->cells[i];
+  return heat;
+}
+
+typedef struct {
+  int processes, nodes, steps;
+  double seconds, difference;
+} facts;
+
+/* Write the first index of each part of `length` cells, as a JSON list. */
+static void write_starts(FILE* file, const char* name, int length, int parts) {
+  fprintf(file, "  \"%s\": [", name);
+  for (int i = 0; i < parts; ++i) fprintf(file, i ? ", %d" : "%d", part_start(length, parts, i));
+  fprintf(file, "],\n");
+}
+
+static int write_facts(const char* path, const plate* p, const facts* f) {
+  FILE* file = fopen(path, "w");
+  if (!file) {
+    perror(path);
+    return 1;
+  }
+  fprintf(file, "{\n");
+  write_starts(file, "rows", p->plate_height, p->dims[0]);
+  write_starts(file, "columns", p->plate_width, p->dims[1]);
+  fprintf(file, "  \"processes\": %d,\n  \"nodes\": %d,\n  \"steps\": %d,\n", f->processes,
+          f->nodes, f->steps);
+  fprintf(file, "  \"seconds\": %.6f,\n  \"difference\": %g\n}\n", f->seconds, f->difference);
+  return fclose(file) != 0;
+}
+
+/* Compare with the serial solution, print and write the results. Return 0 if all is right. */
+static int report(const char* output, const char* facts_path, const plate* p, const field* solved,
+                  field* start, facts f) {
+  solve_alone(start, f.steps);
+  f.difference = largest_difference(solved, start);
   printf(
       "heat: %d x %d cells, %d steps, total heat %.6f, largest difference to the serial solution "
       "%g\n",
-      solved->width, solved->height, steps, heat, largest);
-  if (!field_draw(output, solved)) return 1;
-  printf("heat: result drawn to %s\n", output);
-  return largest == 0 ? 0 : 1;
+      solved->width, solved->height, f.steps, total_heat(solved), f.difference);
+  if (!field_write(output, solved)) return 1;
+  printf("heat: result written to %s\n", output);
+  if (facts_path && write_facts(facts_path, p, &f) != 0) return 1;
+  return f.difference == 0 ? 0 : 1;
 }
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    fprintf(stderr, "usage: heat INPUT.png OUTPUT.png [STEPS]\n");
+    fprintf(stderr, "usage: heat INPUT.png OUTPUT.png [STEPS [FACTS.json]]\n");
     return 2;
   }
   int steps = argc > 3 ? atoi(argv[3]) : 400;
@@ -210,15 +264,21 @@ int main(int argc, char** argv) {
   check(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session), "MPI_Session_init");
   plate p = {.plate_width = start.width, .plate_height = start.height};
   make_communicator(session, &p);
-  if (p.rank == 0) printf("heat: %d processes in a %d x %d grid\n", p.size, p.dims[0], p.dims[1]);
+  facts f = {.processes = p.size, .nodes = count_nodes(p.comm), .steps = steps};
+  if (p.rank == 0)
+    printf("heat: %d processes in a %d x %d grid, nodes: %d\n", p.size, p.dims[0], p.dims[1],
+           f.nodes);
   take_block(&p, &start);
   double* columns = malloc(4 * (size_t)p.rows * sizeof(double));
+  double begin = MPI_Wtime();
   for (int s = 0; s < steps; ++s) {
     exchange_edges(&p, columns);
     diffuse(&p);
   }
+  f.seconds = MPI_Wtime() - begin;
   collect(&p, &solved);
-  int wrong = p.rank == 0 ? report(argv[2], &solved, &start, steps) : 0;
+  const char* facts_path = argc > 4 ? argv[4] : NULL;
+  int wrong = p.rank == 0 ? report(argv[2], facts_path, &p, &solved, &start, f) : 0;
   check(MPI_Bcast(&wrong, 1, MPI_INT, 0, p.comm), "MPI_Bcast");
   MPI_Comm_free(&p.comm);
   check(MPI_Session_finalize(&session), "MPI_Session_finalize");

@@ -33,29 +33,17 @@ int field_read(const char* path, field* out) {
   return 1;
 }
 
-/* Interpolate a colour in the scale of five. */
-static void colour_of(double value, png_byte rgb[3]) {
-  static const double scale[5][3] = {
-      {13, 17, 62}, {92, 21, 110}, {200, 50, 60}, {249, 145, 40}, {252, 250, 190}};
-  if (value < 0) value = 0;
-  if (value > 1) value = 1;
-  int below = value < 1 ? (int)(value * 4) : 3;
-  double part = value * 4 - below;
-  for (int c = 0; c < 3; ++c)
-    rgb[c] = (png_byte)(scale[below][c] * (1 - part) + scale[below + 1][c] * part + 0.5);
-}
-
-int field_draw(const char* path, const field* values) {
+int field_write(const char* path, const field* values) {
   png_image image;
   memset(&image, 0, sizeof image);
   image.version = PNG_IMAGE_VERSION;
   image.width = (png_uint_32)values->width;
   image.height = (png_uint_32)values->height;
-  image.format = PNG_FORMAT_RGB;
+  image.format = PNG_FORMAT_GRAY;
   size_t count = (size_t)image.width * image.height;
-  png_byte* pixels = malloc(3 * count);
+  png_byte* pixels = malloc(count);
   if (!pixels) return complain(path, "out of memory");
-  for (size_t i = 0; i < count; ++i) colour_of(values->cells[i], pixels + 3 * i);
+  for (size_t i = 0; i < count; ++i) pixels[i] = (png_byte)(values->cells[i] * 255 + 0.5);
   int written = png_image_write_to_file(&image, path, 0, pixels, 0, NULL);
   free(pixels);
   return written ? 1 : complain(path, image.message);

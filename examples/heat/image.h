@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a field from a greyscale PNG picture and draws one in colours, with libpng's simplified
- * interface. */
+/* Reads and writes fields as grey PNG pictures, with libpng's simplified interface. */
 #ifndef HEAT_IMAGE_H
 #define HEAT_IMAGE_H
 
@@ -12,7 +11,7 @@ typedef struct {
 /* Read a file. Return 1 on success, else 0 after one line on stderr with the reason. */
 int field_read(const char* path, field* out);
 
-/* Draw values from 0 (dark blue) over red to 1 (pale yellow). Return as field_read. */
-int field_draw(const char* path, const field* values);
+/* Write values from 0 (black) to 1 (white). Return as field_read. */
+int field_write(const char* path, const field* values);
 
 #endif
