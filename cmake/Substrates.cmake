@@ -1,30 +1,42 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Finds the substrates: the native MPI libraries that Intersession is built for. A substrate that is
-# not installed is left out; at least one must be installed. Sets:
+# Finds the substrates: the native MPI libraries that Intersession is built for, one of each family
+# (openmpi, mpich). scripts/find-mpi lists what is installed. Of each family, the first supported one
+# is taken. Sets:
 #
-#   INTERSESSION_SUBSTRATES         the substrates found, the default one first
+#   INTERSESSION_SUBSTRATES         the families found, in the order of search
 #   <substrate>_MPICC, _MPICXX      its compiler wrappers, which print the paths of headers and libs
-#   <substrate>_LAUNCHER            its job launcher
 #   <substrate>_INCLUDE_DIRS, _LINK_FLAGS
 #   intersession_substrate_<substrate>   target for programs that use the native MPI alone; the
 #                                        Intersession library does not link with it
 
+set(Intersession_MPI "" CACHE STRING
+    "Native MPI libraries to build for: prefixes or C compiler wrappers; default: those on PATH")
 set(INTERSESSION_OVER "openmpi;mpich" CACHE STRING
-    "Native MPI libraries to build for, if they are installed")
+    "Families of native MPI libraries to build for, if they are installed")
 
-function(intersession_find_substrate name launcher packages)
-  if(NOT name IN_LIST INTERSESSION_OVER)
-    message(STATUS "Substrate ${name}: not in INTERSESSION_OVER")
-    return()
+# Take one line of scripts/find-mpi, split at tabs: set the variables of a substrate, or say why not.
+function(intersession_consider_mpi family version cc cxx supported reason)
+  set(what "MPI: ${version} (${cc}):")
+  if(NOT supported STREQUAL "yes")
+    if(Intersession_MPI)
+      message(FATAL_ERROR "${what} not supported: ${reason}")
+    endif()
+    message(STATUS "${what} not supported: ${reason}")
+  elseif(NOT family IN_LIST INTERSESSION_OVER)
+    message(STATUS "${what} not used, because ${family} is not in INTERSESSION_OVER")
+  elseif(family IN_LIST INTERSESSION_SUBSTRATES)
+    message(STATUS "${what} not used, because ${${family}_MPICC} was found first "
+                   "(-DIntersession_MPI=${cc} selects it)")
+  else()
+    message(STATUS "${what} supported (${reason}); builds libintersession-${family}.so")
+    set(INTERSESSION_SUBSTRATES ${INTERSESSION_SUBSTRATES} ${family} PARENT_SCOPE)
+    set(${family}_MPICC ${cc} PARENT_SCOPE)
+    set(${family}_MPICXX ${cxx} PARENT_SCOPE)
   endif()
-  find_program(${name}_MPICC NAMES mpicc.${name})
-  find_program(${name}_MPICXX NAMES mpicxx.${name})
-  find_program(${name}_LAUNCHER NAMES ${launcher})
-  if(NOT ${name}_MPICC OR NOT ${name}_MPICXX OR NOT ${name}_LAUNCHER)
-    message(STATUS "Substrate ${name}: not installed (on Debian: apt-get install ${packages})")
-    return()
-  endif()
-  message(STATUS "Substrate ${name}: ${${name}_MPICC}, ${${name}_LAUNCHER}")
+endfunction()
+
+# Set the paths of a substrate from its compiler wrappers, and add its target.
+function(intersession_add_substrate name)
   intersession_query_wrapper(${${name}_MPICC} include_dirs c_flags)
   intersession_query_wrapper(${${name}_MPICXX} include_dirs cxx_flags)
   set(link_flags "$<IF:$<LINK_LANGUAGE:CXX>,${cxx_flags},${c_flags}>")
@@ -33,7 +45,6 @@ function(intersession_find_substrate name launcher packages)
   target_link_libraries(intersession_substrate_${name} INTERFACE "${link_flags}")
   set(${name}_INCLUDE_DIRS ${include_dirs} PARENT_SCOPE)
   set(${name}_LINK_FLAGS "${link_flags}" PARENT_SCOPE)
-  set(INTERSESSION_SUBSTRATES ${INTERSESSION_SUBSTRATES} ${name} PARENT_SCOPE)
 endfunction()
 
 # Split the compiler command that a wrapper prints for -show into include folders and linker flags.
@@ -51,9 +62,28 @@ function(intersession_query_wrapper wrapper include_dirs link_flags)
   set(${link_flags} ${${link_flags}} PARENT_SCOPE)
 endfunction()
 
+# Not cached: a configured build folder follows PATH and Intersession_MPI.
 set(INTERSESSION_SUBSTRATES)
-intersession_find_substrate(openmpi mpirun.openmpi "libopenmpi-dev openmpi-bin")
-intersession_find_substrate(mpich mpiexec.hydra "libmpich-dev mpich")
+execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/find-mpi ${Intersession_MPI}
+                OUTPUT_VARIABLE lines ERROR_VARIABLE problem RESULT_VARIABLE result
+                OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_STRIP_TRAILING_WHITESPACE)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "Intersession_MPI: ${problem}")
+endif()
+string(REPLACE "\n" ";" lines "${lines}")
+foreach(line IN LISTS lines)
+  string(REPLACE "\t" ";" fields "${line}")
+  intersession_consider_mpi(${fields})
+endforeach()
+if(NOT INTERSESSION_SUBSTRATES)
+  message(FATAL_ERROR "Intersession needs a supported native MPI library, Open MPI or MPICH; none of "
+                      "${INTERSESSION_OVER} was found on PATH. Name it: "
+                      "-DIntersession_MPI=<its prefix or mpicc>; or install it, on Debian: "
+                      "apt-get install libopenmpi-dev openmpi-bin, or libmpich-dev mpich")
+endif()
+foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)
+  intersession_add_substrate(${substrate})
+endforeach()
 # Macros that disable the C++ bindings in mpi.h.
 set(openmpi_DEFINITIONS OMPI_SKIP_MPICXX)
 set(mpich_DEFINITIONS MPICH_SKIP_MPICXX)
@@ -62,7 +92,3 @@ set(openmpi_PKGCONFIG_c ompi-c)
 set(openmpi_PKGCONFIG_cxx ompi-cxx)
 set(mpich_PKGCONFIG_c mpich)
 set(mpich_PKGCONFIG_cxx mpich)
-if(NOT INTERSESSION_SUBSTRATES)
-  message(FATAL_ERROR "Intersession needs a native MPI library: Open MPI or MPICH. "
-                      "On Debian: apt-get install libopenmpi-dev openmpi-bin, or libmpich-dev mpich")
-endif()
