@@ -83,6 +83,8 @@ class Bootstrap {
 
   virtual std::string_view name() const = 0;  ///< "mpirun", "pmix", "pmi1", "singleton", "inmem"
   virtual const Job& job() const = 0;
+  /// Return what the user should know about the launch; nothing in most cases.
+  virtual std::optional<std::string> warning() const { return std::nullopt; }
   /// Return the location of this process; available from the start.
   virtual NodeLocation location() const;
   /// Return the node of each process. Empty before set_node_map() if the backend does not have the

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "shim/bootstrap/arguments.hpp"
+#include "shim/bootstrap/launcher_size.hpp"
 #include "shim/bootstrap/process_status.hpp"
 #include "shim/bootstrap/value_store.hpp"
 
@@ -32,6 +33,7 @@ class Singleton final : public Bootstrap {
 
   std::string_view name() const override { return "singleton"; }
   const Job& job() const override { return job_; }
+  std::optional<std::string> warning() const override { return warn_of_unusable_launcher(); }
   const NodeMap& node_map() const override { return node_map_; }
   std::span<const std::uint32_t> app_numbers() const override { return {}; }
   base::Result<std::vector<NamedSet>> named_sets() override { return std::vector<NamedSet>{}; }

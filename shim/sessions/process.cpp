@@ -49,6 +49,8 @@ base::Status Process::set_up(Factories factories) {
   const auto& job = bootstrap_->job();
   location_ = bootstrap_->location();
   log_.set_who(location_.host + ":" + std::to_string(job.rank));
+  if (const auto warning = bootstrap_->warning(); warning && incarnation_ == 0)
+    log_.write(base::LogLevel::warn, *warning);
   if (factories_.phases != nullptr)
     factories_.phases->set_process(job.rank, job.size, location_.host);
   sets_ = std::make_unique<ProcessSets>(settings_, *bootstrap_, log_);

@@ -28,6 +28,23 @@ TEST(Singleton, HasAWorldOfOneProcessOnThisHost) {
   EXPECT_TRUE(must(alone->named_sets()).empty());
 }
 
+TEST(Singleton, WarnsIfALauncherHasStartedSeveralProcesses) {
+  for (const char* name : {"SLURM_STEP_NUM_TASKS", "PMI_SIZE"}) {
+    SCOPED_TRACE(name);
+    ::unsetenv(name);
+    EXPECT_EQ(open_singleton()->warning(), std::nullopt);
+    for (const char* harmless : {"1", "0", "", "many"}) {
+      ::setenv(name, harmless, 1);
+      EXPECT_EQ(open_singleton()->warning(), std::nullopt) << harmless;
+    }
+    ::setenv(name, "3", 1);
+    const auto warning = open_singleton()->warning();
+    ASSERT_TRUE(warning.has_value());
+    EXPECT_THAT(*warning, ::testing::HasSubstr(std::string("although ") + name + " is 3"));
+    ::unsetenv(name);
+  }
+}
+
 TEST(Singleton, ItsWorldHasAUniqueName) {
   std::string mine = open_singleton()->job().world_name;
   EXPECT_EQ(open_singleton()->job().world_name, mine);

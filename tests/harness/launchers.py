@@ -92,6 +92,7 @@ LAUNCHERS = {
         # connection before the exit code.
         exits_after_deaths=(0, 1),
     ),
+    "slurm_none": _slurm("none"),
     "slurm_pmi2": _slurm("pmi2"),
     "slurm_pmix": _slurm("pmix"),
 }
