@@ -7,6 +7,9 @@ and where a warning or an error is logged or printed. The tables below name the 
 variables. texts.py renders the texts; several long ones in one place become messages of the class
 "part".
 """
+
+from __future__ import annotations
+
 import dataclasses
 import pathlib
 import re

@@ -6,6 +6,9 @@ Values are shown as "…", alternatives as "[a / b]", a part that may be absent 
 The renderer follows local variables, functions that return a text, and parameters: a parameter has
 the texts that calls in the same file pass for it.
 """
+
+from __future__ import annotations
+
 import dataclasses
 
 from . import cpp

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "shim/base/lock.hpp"
+#include "shim/base/older_compilers.hpp"
 
 namespace shim::base {
 
@@ -66,7 +67,7 @@ class BiasedLock {
 
  private:
   /// Return the thread pointer, which differs between all live threads.
-  static void* this_thread() noexcept { return __builtin_thread_pointer(); }
+  static void* this_thread() noexcept { return thread_pointer(); }
   void lock_slowly() noexcept;
   void share() noexcept;
   void share_or_own() noexcept;

@@ -2,6 +2,7 @@
 #include "shim/coll/scratch.hpp"
 
 #include "shim/base/copy.hpp"
+#include "shim/base/older_compilers.hpp"
 
 namespace shim::coll {
 
@@ -10,7 +11,7 @@ Scratch::Scratch(const Call& call, std::uint64_t bytes) : bytes_(bytes) {
     pool_ = *call.scratch;
     block_ = pool_->take(bytes);
   } else if (bytes > 0) {
-    block_ = {std::make_unique_for_overwrite<std::byte[]>(bytes), bytes};
+    block_ = {base::make_unique_for_overwrite<std::byte[]>(bytes), bytes};
   }
 }
 
@@ -44,7 +45,7 @@ void copy_across(const types::ConstBuffer& from, const types::Buffer& to) {
   } else if (to.type->contiguous) {
     types::pack(*from.type, from.address, 0, {static_cast<std::byte*>(to.address), bytes});
   } else {
-    auto between = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    auto between = base::make_unique_for_overwrite<std::byte[]>(bytes);
     types::pack(*from.type, from.address, 0, {between.get(), bytes});
     types::unpack(*to.type, {between.get(), bytes}, 0, to.address);
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "shim/base/older_compilers.hpp"
+
 namespace shim::coll {
 
 ScratchPool::Block ScratchPool::take(std::uint64_t bytes) {
@@ -20,7 +22,7 @@ ScratchPool::Block ScratchPool::take(std::uint64_t bytes) {
   }
   // calls of similar length share blocks; pages that are never touched cost nothing
   const std::uint64_t length = std::bit_ceil(bytes);
-  return {std::make_unique_for_overwrite<std::byte[]>(length), length};
+  return {base::make_unique_for_overwrite<std::byte[]>(length), length};
 }
 
 void ScratchPool::give_back(Block block) {

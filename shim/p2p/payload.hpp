@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "shim/base/copy_between_cores.hpp"
+#include "shim/base/older_compilers.hpp"
 #include "shim/transport/transport.hpp"
 #include "shim/types/types.hpp"
 
@@ -27,7 +28,8 @@ class PackedStream {
   /// Return a part; valid until another one is requested.
   transport::ConstSpan part(std::uint64_t offset, std::size_t bytes) {
     if (offset != offset_ || bytes != bytes_) {
-      if (bytes > capacity_) part_ = std::make_unique_for_overwrite<std::byte[]>(capacity_ = bytes);
+      if (bytes > capacity_)
+        part_ = base::make_unique_for_overwrite<std::byte[]>(capacity_ = bytes);
       copy_part(offset, {part_.get(), bytes});
       offset_ = offset;
       bytes_ = bytes;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "shim/base/copy_between_cores.hpp"
+#include "shim/base/older_compilers.hpp"
 #include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
@@ -136,7 +137,7 @@ bool Core::has_no_freed_receives(const Context& context) {
 }
 
 void SendRequest::keep_copy() {
-  copy = std::make_unique_for_overwrite<std::byte[]>(data.bytes());
+  copy = base::make_unique_for_overwrite<std::byte[]>(data.bytes());
   data.copy_part(0, {copy.get(), static_cast<std::size_t>(data.bytes())});
   data = SendBuffer(copy.get(), data.bytes());
 }
@@ -194,7 +195,7 @@ StoredMessage::StoredMessage(const MessageInfo& from, Plane of_plane)
   if (from.payload.empty()) return;
   std::byte* space = short_payload_.data();
   if (from.payload.size() > short_payload_.size()) {
-    long_payload_ = std::make_unique_for_overwrite<std::byte[]>(from.payload.size());
+    long_payload_ = base::make_unique_for_overwrite<std::byte[]>(from.payload.size());
     space = long_payload_.get();
   }
   base::copy_from_other_core(space, from.payload.data(), from.payload.size());

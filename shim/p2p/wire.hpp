@@ -33,6 +33,7 @@
 #include <span>
 
 #include "shim/base/ids.hpp"
+#include "shim/base/older_compilers.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::p2p::wire {
@@ -84,7 +85,7 @@ struct Eager {
   /// (base/copy.hpp). words_of() is for callers that send it at once.
   static Eager of(PacketType kind, SenderNumber from, std::int32_t source, std::uint64_t context,
                   std::int32_t tag, std::uint32_t bytes) {
-    return std::bit_cast<Eager>(words_of(kind, from, source, context, tag, bytes));
+    return base::bit_cast<Eager>(words_of(kind, from, source, context, tag, bytes));
   }
   static std::array<std::uint64_t, 3> words_of(PacketType kind, SenderNumber from,
                                                std::int32_t source, std::uint64_t context,

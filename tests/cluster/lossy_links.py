@@ -6,6 +6,9 @@ TAP device; a process with the other ends is the switch between them and forward
 and UDP, as bytes. With TAP devices, unlike packet sockets on veth pairs, the kernel delivers final
 frames: with checksums, and not longer than the MTU.
 """
+
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import fcntl

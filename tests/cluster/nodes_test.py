@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests that nodes can be made by an unprivileged user and in a chroot, if the kernel allows it."""
+
+from __future__ import annotations
+
 import os
 import pathlib
 import shutil

@@ -4,6 +4,9 @@
 Reads the rows of its testlists, and from its Makefile.am files the programs whose sources have
 other names or need their own options.
 """
+
+from __future__ import annotations
+
 import dataclasses
 import functools
 import pathlib

@@ -54,14 +54,17 @@ The other keys apply to all combinations:
     world        true: the program uses the world model; the job is left out over several nodes of a
                  substrate whose world model fails there
 """
+
+from __future__ import annotations
+
 import dataclasses
 import itertools
 import pathlib
 import shlex
-import tomllib
 import zlib
 from typing import Any, Iterator
 
+import toml_file
 from launchers import LAUNCHERS, NONE, OWN_LAUNCHER, WORLD_FAILS_OVER_NODES
 from transports import AUTO, TRANSPORTS
 
@@ -282,8 +285,7 @@ def load(path: pathlib.Path, words: dict[str, Any] | None = None) -> list[Job]:
 
     Raise BadTable if the file is wrong, or two jobs have the same name.
     """
-    with open(path, "rb") as source:
-        table = tomllib.load(source)
+    table = toml_file.load(path)
     if unknown := set(table) - {"job"}:
         raise BadTable(f"{path}: only [[job]] tables belong here, not {', '.join(sorted(unknown))}")
     found = [job for row in table.get("job", []) for job in expand(row, words or {})]

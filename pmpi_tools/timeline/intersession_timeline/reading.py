@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reads the recorder's files to processes with spans; reports and ignores damaged records."""
+
+from __future__ import annotations
+
 import dataclasses
 import json
 import pathlib

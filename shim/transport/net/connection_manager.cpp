@@ -12,6 +12,7 @@
 #include <cstring>
 #include <span>
 
+#include "shim/base/older_compilers.hpp"
 #include "shim/transport/cookie.hpp"
 
 namespace shim::transport {
@@ -442,7 +443,7 @@ class ConnectionManager::FrameDispatcher final : public Connection::FrameHandler
 
 void ConnectionManager::read(ManagedConnection& conn, Receiver& receiver, Sink& sink) {
   if (!frame_buffer_)
-    frame_buffer_ = std::make_unique_for_overwrite<std::byte[]>(kFrameBufferBytes);
+    frame_buffer_ = base::make_unique_for_overwrite<std::byte[]>(kFrameBufferBytes);
   FrameDispatcher frames(*this, conn, receiver);
   auto is_open = conn.connection.receive({frame_buffer_.get(), kFrameBufferBytes}, frames, sink);
   if (!is_open)

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "shim/base/older_compilers.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::transport {
@@ -49,7 +50,7 @@ class Buffers {
  public:
   Buffers(std::size_t count, std::size_t bytes_each)
       : bytes_(count * bytes_each),
-        memory_(std::make_unique_for_overwrite<std::byte[]>(bytes_)),
+        memory_(base::make_unique_for_overwrite<std::byte[]>(bytes_)),
         operations_(count) {
     for (std::size_t i = count; i-- > 0;) {
       operations_[i].bytes = memory_.get() + i * bytes_each;

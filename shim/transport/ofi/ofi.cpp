@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "shim/base/older_compilers.hpp"
 #include "shim/transport/cookie.hpp"
 #include "shim/transport/ofi/ofi_transport.hpp"
 #include "shim/transport/ofi/provider.hpp"
@@ -40,8 +41,8 @@ Ofi::Ofi(OfiLibrary library, Endpoint endpoint, std::uint64_t cookie,
       cookie_(cookie),
       probe_interval_(probe_interval),
       sends_(traits_.sends, traits_.prefix_bytes + traits_.frame_bytes),
-      injected_(
-          std::make_unique_for_overwrite<std::byte[]>(traits_.prefix_bytes + traits_.inject_bytes)),
+      injected_(base::make_unique_for_overwrite<std::byte[]>(traits_.prefix_bytes +
+                                                             traits_.inject_bytes)),
       receives_(traits_.receives, traits_.prefix_bytes + traits_.frame_bytes),
       least_posted_(std::max<std::size_t>(1, traits_.receives / kPartPosted)),
       reads_(traits_.read_bytes != 0 ? kReadDepth : 0, 0) {}

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes files in the format of the recorder, for tests."""
+
+from __future__ import annotations
+
 import json
 import pathlib
 import sys

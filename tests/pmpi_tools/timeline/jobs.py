@@ -5,6 +5,9 @@
 
 CMakeLists.txt sets TIMELINE_BUILD, TIMELINE_PROGRAM and TIMELINE_SCRATCH.
 """
+
+from __future__ import annotations
+
 import collections
 import json
 import os
