@@ -9,7 +9,7 @@ function(intersession_require found package)
   endif()
 endfunction()
 
-find_package(Python3 3.11 COMPONENTS Interpreter)
+find_package(Python3 3.9 COMPONENTS Interpreter)
 intersession_require(Python3_FOUND python3)
 find_package(Threads REQUIRED)
 find_package(PkgConfig)

@@ -14,6 +14,9 @@ if(INTERSESSION_BATCH GREATER 1 AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(intersession_flags INTERFACE
                          $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 11)
+  target_compile_options(intersession_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fcoroutines>)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Places of variables in optimized code, which gdb shows, take a quarter of the compile time.
   target_compile_options(intersession_flags INTERFACE -fno-var-tracking-assignments)

@@ -50,7 +50,10 @@ endfunction()
 # Split the compiler command that a wrapper prints for -show into include folders and linker flags.
 function(intersession_query_wrapper wrapper include_dirs link_flags)
   execute_process(COMMAND ${wrapper} -show OUTPUT_VARIABLE output OUTPUT_STRIP_TRAILING_WHITESPACE
-                  COMMAND_ERROR_IS_FATAL ANY)
+                  RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${wrapper} -show: exit code ${result}; see its message above")
+  endif()
   separate_arguments(words UNIX_COMMAND "${output}")
   list(POP_FRONT words)  # the compiler
   set(${link_flags} ${words})

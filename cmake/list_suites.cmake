@@ -2,7 +2,10 @@
 # Lists the tests of PROGRAM and writes OUTPUT, a file for ctest with one test for each suite.
 # intersession_suites runs it. In the list, a suite begins in the first column, its tests are
 # indented, and the values of parameters follow "#".
-execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY TIMEOUT 60)
+execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE lines RESULT_VARIABLE result TIMEOUT 60)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "${PROGRAM} --gtest_list_tests: exit code ${result}")
+endif()
 string(REGEX REPLACE " +#[^\n]*" "" lines "${lines}")
 string(REGEX MATCHALL "[^\n]+" lines "${lines}")
 set(filters "")

@@ -84,10 +84,12 @@ class HwlocTopology {
  private:
   /// Include all cores of the machine, and do not migrate the calling thread: otherwise hwloc moves
   /// it over all cores to read their CPUID, although the system has files with this data. hwloc
-  /// before 2.5 rejects the second flag.
+  /// before 2.5 rejects the second flag, and its header does not have it.
   bool set_flags(hwloc_topology_t made) const {
     const unsigned long all = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
-    return library_.set_flags(made, all | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING) == 0 ||
+    // HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING
+    constexpr unsigned long kDontChangeBinding = 1ul << 6;
+    return library_.set_flags(made, all | kDontChangeBinding) == 0 ||
            library_.set_flags(made, all) == 0;
   }
 
