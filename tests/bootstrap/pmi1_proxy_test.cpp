@@ -2,8 +2,10 @@
 // Tests the PMI proxy: this library and a host client use one descriptor at overlapping times.
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "shim/base/files.hpp"
 #include "shim/bootstrap/pmi1/blocked_threads.hpp"
 #include "tests/bootstrap/pmi1_rig.hpp"
 
@@ -357,6 +359,73 @@ TEST_F(Pmi1Proxy, DetachWaitsForTheHostClientsRequest) {
   send_all_kinds(client, "x");
   auto again = processes[0]->open();
   ASSERT_TRUE(again->publish("k", bytes_of("v")));
+}
+
+/// True if the thread sleeps in a mutex or a condition variable.
+bool sleeps_in_futex(pid_t thread) {
+  const auto call = base::read_file("/proc/self/task/" + std::to_string(thread) + "/syscall");
+  return call && call->starts_with(std::to_string(SYS_futex) + " ");
+}
+
+TEST_F(Pmi1Proxy, BootstrapOpensWhileTheLastOneWaitsForADetachment) {
+  std::atomic<bool> is_silent{false};
+  make({.size = 1, .fault = [&](std::uint32_t, const std::string&) {
+          return Fault{is_silent ? Fault::Type::silent : Fault::Type::none};
+        }});
+  auto self = processes[0]->open();
+  const int lookups = server->count("lookup_name");
+  is_silent = true;
+  auto unanswered = must(self->lookup(0, "never"));
+  EXPECT_FALSE(must(unanswered->poll()).has_value());
+  EXPECT_TRUE(eventually([&] { return server->count("lookup_name") == lookups + 1; }));
+  is_silent = false;  // the proxy waits for the one response, and cannot detach
+  std::atomic<pid_t> closing_thread{0};
+  std::thread closer([&] {
+    closing_thread = ::gettid();
+    self.reset();
+  });
+  EXPECT_TRUE(eventually([&] { return sleeps_in_futex(closing_thread); }));
+  const auto begin = base::now_ns();
+  auto other = processes[0]->open();
+  EXPECT_LT(base::now_ns() - begin, 500'000'000);
+  closer.join();
+}
+
+/// A thread that blocks signals, and never sleeps, during its lifetime.
+struct Spinner {
+  Spinner()
+      : thread([this] {
+          sigset_t all;
+          ::sigfillset(&all);
+          ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
+          while (!must_stop) {
+          }
+        }) {}
+  ~Spinner() {
+    must_stop = true;
+    thread.join();
+  }
+  std::atomic<bool> must_stop{false};
+  std::thread thread;
+};
+
+/// The proxy observes the spinner for 0.1 s while it detaches. A test that is not scheduled for so
+/// long sees nothing, and tries again.
+TEST_F(Pmi1Proxy, AnswersWhileItDetaches) {
+  make(1);
+  Spinner spinner;
+  ServerEndpoint endpoint = must(find_endpoint(server->env(0), 10));
+  ThreadInterrupter interrupter;
+  bool has_answered = false;
+  for (int attempt = 0; attempt < 20 && !has_answered; ++attempt) {
+    auto proxy = must(PmiProxy::install(endpoint, interrupter, {.host_is_silent = true}, 10));
+    std::thread user([&] { proxy->remove_user(); });
+    EXPECT_TRUE(eventually([&] { return is_handed_back(0); }));
+    has_answered = !proxy->has_detached();
+    EXPECT_FALSE(proxy->add_user()) << "it waits for the end of the detachment";
+    user.join();
+  }
+  EXPECT_TRUE(has_answered);
 }
 
 TEST_F(Pmi1Proxy, DetachesDespiteAForkedChild) {

@@ -45,7 +45,7 @@ Connection::Connection(PmiEnv env) : env_(std::move(env)), owner_(::getpid()) {}
 
 Connection::~Connection() {
   // a child of fork() has no thread to join
-  if (is_in_child()) static_cast<void>(proxy_.release());
+  if (is_in_child()) static_cast<void>(new std::shared_ptr<PmiProxy>(std::move(proxy_)));
 }
 
 bool Connection::is_in_child() const { return ::getpid() != owner_; }
@@ -113,14 +113,19 @@ base::Result<const JobFacts*> Connection::facts(ProxyLease& use, double seconds)
 }
 
 void Connection::remove_user() {
+  const auto proxy = [this] {
+    std::lock_guard lock(mutex_);
+    return proxy_;
+  }();
+  if (!proxy) return;
+  proxy->remove_user();
   std::lock_guard lock(mutex_);
-  if (!proxy_) return;
-  proxy_->remove_user();
-  if (proxy_->has_detached()) drop_proxy();
+  if (proxy_ == proxy && proxy->has_detached()) drop_proxy();
 }
 
 void Connection::drop_proxy() {
   if (!proxy_) return;
+  proxy_->stop();  // another thread may still wait in its remove_user()
   must_finalize_ = must_finalize_ || proxy_->has_held_finalize();
   init_state_ = proxy_->init_state();
   proxy_.reset();

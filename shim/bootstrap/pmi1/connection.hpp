@@ -71,6 +71,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void wait_for_host_init(std::unique_lock<std::mutex>& lock);
   base::Result<std::unique_ptr<ProxyLease>> use(double seconds, bool host_is_silent);
   base::Status locate_server(double seconds);
+  /// Wait up to 1 s for the detachment after the last user, without the mutex.
   void remove_user();
   void drop_proxy();
   void finalize_with_users();
@@ -81,7 +82,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::condition_variable world_has_started_;
   std::optional<ServerEndpoint> endpoint_;
   ThreadInterrupter interrupter_;
-  std::unique_ptr<PmiProxy> proxy_;
+  std::shared_ptr<PmiProxy> proxy_;  ///< shared with threads in remove_user()
   std::optional<JobFacts> facts_;
   InitState init_state_;  ///< state of the last proxy, while there is none
   WorldModel model_;

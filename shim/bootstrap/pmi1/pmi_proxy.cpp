@@ -68,7 +68,10 @@ base::Result<std::unique_ptr<PmiProxy>> PmiProxy::install(ServerEndpoint& endpoi
     return no_descriptor("cannot duplicate a descriptor");
   shared_descriptor.saved = Descriptor();
   if (proxy->has_host_side_) SHIM_TRY(proxy->take_over_descriptor());
-  if (!proxy->has_quiet_host_) SHIM_TRY(proxy->redirect_host());
+  if (!proxy->has_quiet_host_) {
+    std::unique_lock lock(proxy->mutex_);
+    SHIM_TRY(proxy->redirect_host(lock));
+  }
   if (!endpoint.position) SHIM_TRY(proxy->find_position(endpoint, seconds));
   proxy->start_thread();
   return proxy;
@@ -90,11 +93,16 @@ base::Status PmiProxy::take_over_descriptor() {
   return {};
 }
 
-base::Status PmiProxy::redirect_host() {
-  SHIM_TRY(interrupter_.redirect_blocked_threads(shared_descriptor_.number, seconds_));
+base::Status PmiProxy::redirect_host(std::unique_lock<std::mutex>& lock) {
   const bool must_send_init = !broker_.init_state().response && !host_has_sent_init_;
-  SHIM_TRY_ASSIGN(const DrainedRequests drained,
-                  drain_pending_requests(launcher_.get(), from_server_, must_send_init, seconds_));
+  const auto redirect_and_drain = [&]() -> base::Result<DrainedRequests> {
+    SHIM_TRY(interrupter_.redirect_blocked_threads(shared_descriptor_.number, seconds_));
+    return drain_pending_requests(launcher_.get(), from_server_, must_send_init, seconds_);
+  };
+  lock.unlock();
+  auto result = redirect_and_drain();
+  lock.lock();
+  SHIM_TRY_ASSIGN(const DrainedRequests drained, std::move(result));
   if (drained.init_response) broker_.record_init_response(*drained.init_response);
   for (const auto& line : drained.for_host) broker_.to_host += line + "\n";
   if (drained.for_host.empty() && host_is_waiting()) broker_.expect_unseen_request();
@@ -115,18 +123,24 @@ void PmiProxy::start_thread() {
   wake();  // there may be lines to forward already
 }
 
-PmiProxy::~PmiProxy() {
+PmiProxy::~PmiProxy() { stop(); }
+
+void PmiProxy::stop() {
   {
     std::lock_guard lock(mutex_);
     must_stop_ = true;
   }
   wake();
   if (thread_.joinable()) thread_.join();
-  if (!has_detached_) restore_descriptor();
+  if (!has_detached()) restore_descriptor();
+  std::lock_guard lock(mutex_);
+  has_detached_ = true;
+  changed_.notify_all();
 }
 
 bool PmiProxy::add_user() {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !is_detaching_; });
   if (has_detached_) return false;
   ++users_;
   return true;
@@ -197,19 +211,21 @@ void PmiProxy::wake() {
 void PmiProxy::run() {
   while (true) {
     wait_for_work();
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     eventfd_t count = 0;
     [[maybe_unused]] const int nothing = ::eventfd_read(wakeup_.get(), &count);
     if (must_stop_) return;
     read_from_server();
     read_from_host();
     flush();
+    is_detaching_ = can_detach();
+    if (is_detaching_)
+      has_detached_ = detach(lock);
+    else
+      retry_detach_ms_ = 0;
+    is_detaching_ = false;
     changed_.notify_all();
-    if (!can_detach()) retry_detach_ms_ = 0;
-    if (!can_detach() || !detach()) continue;
-    has_detached_ = true;
-    changed_.notify_all();
-    return;
+    if (has_detached_) return;
   }
 }
 

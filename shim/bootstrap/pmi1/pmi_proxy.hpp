@@ -88,12 +88,14 @@ class PmiProxy {
   static base::Result<std::unique_ptr<PmiProxy>> install(ServerEndpoint& endpoint,
                                                          ThreadInterrupter& interrupter,
                                                          AttachState state, double seconds);
-  /// Detach, also with open requests.
   ~PmiProxy();
 
-  /// Add a user. Return false if the proxy has detached.
+  /// Add a user. Return false if the proxy has detached. Waits for a detachment in progress.
   bool add_user();
+  /// Wait up to 1 s for the detachment if this was the last user.
   void remove_user();
+  /// Detach, also with open requests. Call it once at a time; the destructor calls it, too.
+  void stop();
   bool has_detached() const;
   bool is_used() const;
 
@@ -112,7 +114,7 @@ class PmiProxy {
   PmiProxy(SharedDescriptor& shared_descriptor, ThreadInterrupter& interrupter, AttachState state,
            double seconds);
   base::Status take_over_descriptor();
-  base::Status redirect_host();
+  base::Status redirect_host(std::unique_lock<std::mutex>& lock);
   bool host_has_unread() const;
   bool host_is_waiting() const;
   base::Status find_position(ServerEndpoint& endpoint, double seconds);
@@ -127,10 +129,10 @@ class PmiProxy {
   bool can_detach() const;
   bool leaves_pair_in_place() const;
   void duplicate_launcher();
-  bool detach();
+  bool detach(std::unique_lock<std::mutex>& lock);
   bool retry_detach_later();
   bool has_late_request();
-  void reattach(const Descriptor& host_side);
+  void reattach(const Descriptor& host_side, std::unique_lock<std::mutex>& lock);
   void restore_descriptor();
   void wake();
 
@@ -147,14 +149,14 @@ class PmiProxy {
   bool host_has_closed_ = false;
   LineBuffer from_server_, from_host_;
 
-  /// guards all members except shared_descriptor_ and the descriptors, which the thread owns once
-  /// it runs
+  /// guards all members except shared_descriptor_, the descriptors and the buffers, which the
+  /// thread owns once it runs; released while the thread waits for other threads or the launcher
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   RequestBroker broker_;
   int users_ = 1;
   int retry_detach_ms_ = 0;  ///< delay until the next attempt to detach; 0: no attempt pending
-  bool has_detached_ = false, must_stop_ = false;
+  bool is_detaching_ = false, has_detached_ = false, must_stop_ = false;
   std::atomic<bool> is_lost_{false};  // set once; pairs with nothing
   std::thread thread_;
 };

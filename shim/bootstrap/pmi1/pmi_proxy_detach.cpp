@@ -34,8 +34,8 @@ bool PmiProxy::leaves_pair_in_place() const {
          !shared_descriptor_.has_pair_at_number();
 }
 
-/// Return true if detached.
-bool PmiProxy::detach() {
+/// Return true if detached. Releases the lock while it waits for other threads.
+bool PmiProxy::detach(std::unique_lock<std::mutex>& lock) {
   if (leaves_pair_in_place()) {
     shared_descriptor_.saved = std::move(launcher_);
   } else {
@@ -47,9 +47,12 @@ bool PmiProxy::detach() {
     const Descriptor host_side = duplicate_high(shared_descriptor_.number);
     if (host_side.get() < 0) return retry_detach_later();
     duplicate_launcher();
-    if (!interrupter_.redirect_blocked_threads(shared_descriptor_.number, kDetachWaitSeconds) ||
-        has_late_request()) {
-      reattach(host_side);
+    lock.unlock();
+    const auto redirected = interrupter_.redirect_blocked_threads(shared_descriptor_.number,
+                                                                  kDetachWaitSeconds);
+    lock.lock();
+    if (!redirected || has_late_request()) {
+      reattach(host_side, lock);
       return retry_detach_later();
     }
   }
@@ -81,12 +84,13 @@ bool PmiProxy::has_late_request() {
   return receive(proxy_end_.get(), from_host_, MSG_PEEK) == Received::something;
 }
 
-void PmiProxy::reattach(const Descriptor& host_side) {
+void PmiProxy::reattach(const Descriptor& host_side, std::unique_lock<std::mutex>& lock) {
   if (::dup3(host_side.get(), shared_descriptor_.number, O_CLOEXEC) < 0)
     return on_launcher_lost(
         "the connection between the native MPI library and the PMI proxy was closed");
   // A thread that blocks the signals cannot be redirected.
-  if (auto redirected = redirect_host(); !redirected) broker_.fail_all(redirected.error().text());
+  if (auto redirected = redirect_host(lock); !redirected)
+    broker_.fail_all(redirected.error().text());
 }
 
 /// Restore the descriptor without further checks, after the thread has ended or if it never
