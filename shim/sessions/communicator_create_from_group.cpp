@@ -20,7 +20,7 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
   const auto& [text, members] = topology != nullptr ? *topology : without;
   const auto operation = process.new_creation(text.empty() ? tag : tag + " (" + text + ")",
                                               *members);
-  // by the group: processes outside it do not know the topology
+  // depends on the size of the group, because processes outside it do not know the topology
   if (process.exchange_strategy().fence == FenceScope::world && group->size() != 1)
     SHIM_TRY(fence_world(process, operation));
   if (members->rank_of(process.self()) == kUndefined) return CommunicatorPtr();

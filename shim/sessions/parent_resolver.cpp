@@ -67,6 +67,11 @@ void ParentResolver::on_parent_left(std::uint32_t incarnation) {
   if (lookup_) lookup_->expect_newer();
 }
 
+static constexpr std::string_view kCallersOfFence =
+    "with INTERSESSION_EXCHANGE=world_fence every process of the job must call "
+    "MPI_Comm_create_from_group for a group of two or more processes, those outside the group with "
+    "MPI_GROUP_EMPTY; for a group of one process, only its member calls";
+
 base::Status fence_world(Process& process, const base::TracedOperation& during) {
   // every potential node leader publishes: others look its address up after the fence
   if (process.bootstrap().node_map().node_count() > 1 || process.uses_fabric_only())
@@ -76,21 +81,27 @@ base::Status fence_world(Process& process, const base::TracedOperation& during) 
   std::iota(all.begin(), all.end(), 0u);
   SHIM_TRY_ASSIGN(auto fence, process.bootstrap().fence(all));
   base::Status failed;
+  auto next_report = base::Deadline::from_setting(process.settings().report_after);
   auto is_over = [&] {
     auto polled = fence->poll();
     if (!polled) failed = std::move(polled).error();
-    return !failed || polled->has_value();
+    if (!failed || polled->has_value()) return true;
+    if (next_report.passed()) {
+      next_report = base::Deadline::from_setting(process.settings().report_after);
+      process.log().write(base::LogLevel::warn,
+                          "not all processes of the job have entered the fence yet; " +
+                              std::string(kCallersOfFence));
+    }
+    return false;
   };
   const double seconds = process.settings().create_timeout;
   SHIM_TRY_ASSIGN(bool in_time,
                   process.engine().wait_until(is_over, base::Deadline::from_setting(seconds)));
   if (in_time && failed) during.end(base::Phase::world_fence);
   if (in_time) return failed;
-  return base::Error(
-      base::ErrorClass::other,
-      "not all processes of the job have entered the fence within " + std::to_string(seconds) +
-          " s; with INTERSESSION_EXCHANGE=world_fence every process must call "
-          "MPI_Comm_create_from_group, those outside the group with MPI_GROUP_EMPTY");
+  return base::Error(base::ErrorClass::other,
+                     "not all processes of the job have entered the fence within " +
+                         std::to_string(seconds) + " s; " + std::string(kCallersOfFence));
 }
 
 }  // namespace shim::sessions

@@ -53,8 +53,9 @@ class ParentResolver {
   std::optional<std::uint32_t> ended_incarnation_;
 };
 
-/// Run the fence that begins every creation with exchange=world_fence. Processes outside the group
-/// call with the empty group. Collective over the job; blocks and makes progress.
+/// Run the fence that begins a creation with exchange=world_fence. Processes outside the group call
+/// with the empty group. A group of one process needs no addresses, so its creation has no fence
+/// and remains local. Collective over the job; blocks and makes progress.
 base::Status fence_world(Process& process, const base::TracedOperation& during);
 
 }  // namespace shim::sessions

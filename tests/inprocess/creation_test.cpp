@@ -312,6 +312,25 @@ TEST_F(WorldFence, IncludesProcessesOutsideTheGroupOfATopology) {
   });
 }
 
+/// A group of one process has no fence. Processes that call with MPI_GROUP_EMPTY for it wait for
+/// nothing, and the program's author must learn why.
+TEST(WorldFenceOfOneMember, CallersWithTheEmptyGroupLearnWhyTheyWait) {
+  base::Settings settings = Cluster::settings();
+  settings.exchange = "world_fence";
+  settings.report_after = 0.1;
+  settings.create_timeout = 0.5;
+  Cluster cluster(World::of(1, 2), settings);
+  cluster.run([&](Member& member) {
+    if (member.rank() == 0) {
+      exercise(member.create({0}, "test.one"), 1);
+    } else {
+      auto none = create_from_group(member.session(), Group::empty(), "test.one", nullptr, nullptr);
+      EXPECT_THAT(error_text(none), ::testing::HasSubstr("for a group of one process, only its"));
+    }
+  });
+  EXPECT_THAT(cluster.log(), ::testing::HasSubstr("have entered the fence yet; with INTERSESSION"));
+}
+
 /// The early fence is over the first process of each node. It may never complete.
 TEST(EarlyFence, DoesNotWaitForNodesWithoutSessions) {
   base::Settings settings = Cluster::settings();
