@@ -3,6 +3,7 @@
 #include "shim/sessions/creation.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "shim/sessions/derived_communicator.hpp"
 #include "shim/sessions/process.hpp"
@@ -95,8 +96,8 @@ base::Error Creations::called_twice(const Call& call) const {
               call.tag + "\"; use another tag (MPI-4.1 §7.4.2)"};
 }
 
-base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles& roles,
-                                          const OwnContribution& own) {
+base::Status Creations::join(const Call& call, const CreationRoles& roles,
+                             const OwnContribution& own, JoinedCall& joined) {
   const CreationKey key = key_of(call);
   std::lock_guard guard(mutex_);
   record_thread();
@@ -117,6 +118,7 @@ base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles&
     creation = find_or_begin(key);
   }
   if (creation->joined) return called_twice(call);
+  joined.creation = creation;
   creation->joined = true;
   creation->vci = call.vci;
   creation->operation = call.operation;
@@ -127,12 +129,29 @@ base::Result<CreationPtr> Creations::join(const Call& call, const CreationRoles&
   creation->entries.set(roles.self, own.entry());
   if (roles.is_node_leader() && !roles.spans_nodes) creation->name = bytes_of(key);
   creation->operation.begin(base::Phase::links);
-  if (!partners_are_in_reach(creation)) return creation;
+  if (!partners_are_in_reach(creation)) return {};
   if (!roles.is_node_leader())
     contribute(*creation);
   else
     start_waiting(*creation);
-  return creation;
+  return {};
+}
+
+/// Fail the creation if an exception has ended its call, because partners may have the
+/// contribution.
+void Creations::leave(const CreationPtr& creation) {
+  std::lock_guard guard(mutex_);
+  if (creation->is_over()) return;
+  try {
+    fail(creation,
+         Error(ErrorClass::other,
+               name_of(*creation) +
+                   " has failed: an exception or pthread_exit has ended the call of process " +
+                   std::to_string(process_.self().rank)),
+         {creation->roles.self});
+  } catch (const std::bad_alloc&) {
+    forget(*creation);  // no memory for messages: the partners report that this process is missing
+  }
 }
 
 void Creations::start_waiting(Creation& creation) {
@@ -250,23 +269,29 @@ base::Result<Agreement> Creations::agree(const Call& call) {
     refuse(call, own.error());
     return std::move(own).error();
   }
-  const std::uint32_t base = own->context_base;
+  OfferedBase base(process_, own->context_base);
   return with_open_vci(agree(call, roles, *own), base);
 }
 
-/// Open the agreed VCI; without an agreement or a VCI, skip the context base.
+Creations::OfferedBase::~OfferedBase() {
+  if (!is_used) process.skip_base(base);
+}
+
+/// Open the agreed VCI; without an agreement or a VCI, the context base is not used.
 base::Result<Agreement> Creations::with_open_vci(base::Result<Agreement> agreed,
-                                                 std::uint32_t base) {
+                                                 OfferedBase& base) {
   if (agreed) {
     if (auto opened = process_.open_vci(agreed->vci); !opened) agreed = std::move(opened).error();
   }
-  if (!agreed) process_.skip_base(base);
+  base.is_used = agreed.has_value();
   return agreed;
 }
 
 base::Result<Agreement> Creations::agree(const Call& call, const CreationRoles& roles,
                                          const OwnContribution& own) {
-  SHIM_TRY_ASSIGN(CreationPtr creation, join(call, roles, own));
+  JoinedCall joined(*this);
+  SHIM_TRY(join(call, roles, own, joined));
+  const CreationPtr& creation = joined.creation;
   auto waited = process_.engine().wait_until(
       [&] { return fail_if_ended(creation, call) || advance(creation); });
   wait_for_queued_failures();

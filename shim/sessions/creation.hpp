@@ -237,11 +237,36 @@ class Creations {
   };
   base::Result<Agreement> agree(const Call& call, const CreationRoles& roles,
                                 const OwnContribution& own);
-  base::Result<Agreement> with_open_vci(base::Result<Agreement> agreed, std::uint32_t base);
+  /// Context base of a call. The destructor skips it, unless a creation has agreed on it: no
+  /// message to that base is kept, also if an exception ends the call.
+  struct OfferedBase {
+    OfferedBase(Process& of, std::uint32_t offered) : process(of), base(offered) {}
+    ~OfferedBase();
+    OfferedBase(const OfferedBase&) = delete;
+    OfferedBase& operator=(const OfferedBase&) = delete;
+
+    Process& process;
+    const std::uint32_t base;
+    bool is_used = false;
+  };
+  base::Result<Agreement> with_open_vci(base::Result<Agreement> agreed, OfferedBase& base);
   void refuse(const Call& call, const base::Error& reason);
   void wait_for_queued_failures();
-  base::Result<CreationPtr> join(const Call& call, const CreationRoles& roles,
-                                 const OwnContribution& own);
+  /// Call that has joined a creation, from join() on. An exception may end it.
+  struct JoinedCall {
+    explicit JoinedCall(Creations& of) : creations(of) {}
+    ~JoinedCall() {
+      if (creation) creations.leave(creation);
+    }
+    JoinedCall(const JoinedCall&) = delete;
+    JoinedCall& operator=(const JoinedCall&) = delete;
+
+    Creations& creations;
+    CreationPtr creation;  ///< set by join()
+  };
+  base::Status join(const Call& call, const CreationRoles& roles, const OwnContribution& own,
+                    JoinedCall& joined);
+  void leave(const CreationPtr& creation);
   base::Result<OwnContribution> make_own_contribution(const CreationRoles& roles,
                                                       const base::TracedOperation& during);
   std::unique_ptr<ParentResolver> make_parent_resolver(const Creation& creation);

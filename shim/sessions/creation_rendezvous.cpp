@@ -115,16 +115,15 @@ std::optional<base::Result<Agreement>> Creations::rendezvous(const Call& call,
   const auto name = bytes_of(wait.key);
   const int rank = call.group->rank_of(process_.self());
   const LocalMembers members(process_, *call.group);
-  const std::uint32_t base = process_.take_context_base();
-  const auto words = rank == 0
-                         ? leader_words(base, process_.make_extended_id(), usable_vci(call.vci))
-                         : leader_words(base, {}, 0);
+  OfferedBase base(process_, process_.take_context_base());
+  const auto words = rank == 0 ? leader_words(base.base, process_.make_extended_id(),
+                                              usable_vci(call.vci))
+                               : leader_words(base.base, {}, 0);
   const auto [status, rendezvous] = process_.rendezvous_table()->arrive(
       {members.slot_of(0), name, members, static_cast<std::uint32_t>(rank)},
       std::span(words).first(rank == 0 ? words.size() : 1));
   if (rendezvous && wait_until_complete(*rendezvous, wait))
-    return with_open_vci(agreement_of(call, *rendezvous, base), base);
-  process_.skip_base(base);
+    return with_open_vci(agreement_of(call, *rendezvous, base.base), base);
   if (status == transport::ShmRendezvousTable::ArriveStatus::arrived_before)
     return called_twice(call);
   return std::nullopt;

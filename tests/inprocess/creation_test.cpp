@@ -118,6 +118,50 @@ TEST(CreationOnOneNode, CallThatAnExceptionEndsIsForgotten) {
   });
 }
 
+/// The other members get an error, because they have the contribution of the call that has ended.
+TEST_P(Creation, CallByMessagesThatAnExceptionEndsFailsForAll) {
+  base::Settings settings = Cluster::settings();
+  settings.create_timeout = 5;
+  Cluster cluster(GetParam(), settings);
+  const std::string tag(transport::kMaxRendezvousName, 'x');  // too long for a rendezvous
+  for (int thrower : {0, cluster.size() - 1}) {
+    cluster.run([&](Member& member) {
+      if (member.rank() == thrower) {
+        p2p::Engine& engine = member.process().engine();
+        const std::uint64_t work = engine.add_progress(
+            [] { throw std::runtime_error("of a user"); });
+        EXPECT_THROW(static_cast<void>(member.try_create(cluster.all(), tag)), std::runtime_error);
+        engine.remove_progress(work);
+      } else {
+        EXPECT_THAT(error_text(member.try_create(cluster.all(), tag)),
+                    ::testing::HasSubstr("an exception or pthread_exit has ended the call of "
+                                         "process " +
+                                         std::to_string(thrower)));
+      }
+      exercise(member.create_world("test.after"), 1);
+      exercise(member.create_world(tag), 2);
+    });
+  }
+}
+
+/// A call that an exception ends at a rendezvous has not called: the thread may call again.
+TEST(CreationOnOneNode, CallThatAnExceptionEndsMayBeRepeated) {
+  Cluster cluster(World::of(1, 3));
+  std::atomic<bool> has_thrown{false};
+  cluster.run([&](Member& member) {
+    if (member.rank() == 1) {
+      p2p::Engine& engine = member.process().engine();
+      const std::uint64_t work = engine.add_progress([] { throw std::runtime_error("of a user"); });
+      EXPECT_THROW(static_cast<void>(member.try_create(cluster.all(), "test.repeated")),
+                   std::runtime_error);
+      engine.remove_progress(work);
+      has_thrown = true;
+    }
+    while (!has_thrown) std::this_thread::yield();
+    exercise(member.create_world("test.repeated"), 1);
+  });
+}
+
 TEST_P(Creation, DisjointGroupsMayUseOneTag) {
   Cluster cluster(GetParam());
   const int size = cluster.size();
