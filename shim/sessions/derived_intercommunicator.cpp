@@ -23,6 +23,33 @@ struct BothOffers {
   Offers local, remote;
 };
 
+/// Receive in a collective of an intercommunicator. If an error or an exception ends the call
+/// before the message has arrived, the destructor fails the intercommunicator's collectives: then
+/// the engine keeps no pointer to the buffer.
+class LeaderReceive {
+ public:
+  LeaderReceive(Communicator& inter, p2p::Request& request) : inter_(inter), request_(request) {}
+  ~LeaderReceive() {
+    if (!request_.is_done())
+      inter_.coll().fail({ErrorClass::other, "a member left a collective before it completed"});
+    p2p::Engine::release(&request_);
+  }
+  LeaderReceive(const LeaderReceive&) = delete;
+  LeaderReceive& operator=(const LeaderReceive&) = delete;
+
+  base::Status wait() {
+    if (auto waited = inter_.engine().wait(request_); !waited) {
+      inter_.coll().fail(waited.error());
+      return waited;
+    }
+    return request_.error() != nullptr ? base::Status(request_.error()->clone()) : base::Status();
+  }
+
+ private:
+  Communicator& inter_;
+  p2p::Request& request_;
+};
+
 /// Exchange the offers of both groups between the two processes with rank 0.
 base::Status exchange_between_leaders(Communicator& inter, int tag, const Offers& local,
                                       Offers& remote) {
@@ -32,16 +59,13 @@ base::Status exchange_between_leaders(Communicator& inter, int tag, const Offers
       p2p::Request * incoming,
       engine.irecv(inter.context(), {remote.data(), remote.size() * sizeof(Offer), byte}, 0, tag,
                    p2p::Plane::collective));
+  LeaderReceive receive(inter, *incoming);
   base::Status sent = engine.send(inter.context(),
                                   {local.data(), local.size() * sizeof(Offer), byte}, 0, tag,
                                   p2p::SendMode::standard, p2p::Plane::collective);
   if (!sent) (void)engine.cancel(*incoming);  // return the send error
-  base::Status waited = engine.wait(*incoming);
-  base::Status received = incoming->error() != nullptr ? base::Status(incoming->error()->clone())
-                                                       : base::Status();
-  engine.release(incoming);
+  base::Status received = receive.wait();
   SHIM_TRY(std::move(sent));
-  SHIM_TRY(std::move(waited));
   return received;
 }
 

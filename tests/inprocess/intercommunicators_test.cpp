@@ -2,6 +2,12 @@
 // Tests intercommunicators of processes in one program.
 #include "shim/sessions/intercommunicator.hpp"
 
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+
 #include "cluster.hpp"
 
 namespace shim::sessions::testing {
@@ -60,6 +66,30 @@ TEST_P(Intercommunicators, AreMadeDuplicatedAndMerged) {
     EXPECT_EQ((*merge(inter, false))->group()->at(0).rank, 0u);
     exercise_inter(*split(inter, 0, -inter->rank()), 3);
     EXPECT_EQ(*split(inter, world->rank() % 2, 0), nullptr);  // no color occurs in both groups
+  });
+}
+
+/// The receive that an exception ends must not keep a pointer to its buffer, so that the
+/// collectives of the intercommunicator fail, as after an exception in any other collective.
+TEST(IntercommunicatorOfTwo, MergeThatAnExceptionEndsKeepsNoReceive) {
+  Cluster cluster(World::of(1, 2));
+  std::atomic<bool> has_thrown{false};
+  cluster.run([&](Member& member) {
+    CommunicatorPtr world = member.create_world("test.inter.exception");
+    CommunicatorPtr inter = make_halves(world, 3);
+    if (member.rank() == 0) {
+      p2p::Engine& engine = member.process().engine();
+      const std::uint64_t work = engine.add_progress([] { throw std::runtime_error("of a user"); });
+      EXPECT_THROW(static_cast<void>(merge(inter, true)), std::runtime_error);
+      engine.remove_progress(work);
+      has_thrown = true;
+      EXPECT_THAT(error_text(merge(inter, true)),
+                  ::testing::HasSubstr("a member left a collective before it completed"));
+    } else {
+      while (!has_thrown) std::this_thread::yield();
+      for (int i = 0; i < 2; ++i) static_cast<void>(merge(inter, true));  // returns
+    }
+    exercise(world, 1);
   });
 }
 
