@@ -54,6 +54,9 @@ class SharedArea {
   /// True if the process of this slot still runs, as far as this node can detect, or has not
   /// attached yet.
   virtual bool is_alive(std::uint32_t index) const = 0;
+  /// Return how often processes have attached to this slot. An acquire load: if the number has
+  /// grown, the process of the earlier attachment accesses no shared memory any more.
+  virtual std::uint32_t slot_generation(std::uint32_t index) const = 0;
   /// Return how many processes of the area compete, on average, for a core that this process may
   /// run on, as far as known.
   virtual double processes_per_core() const = 0;

@@ -77,7 +77,6 @@ struct NodeSegment::State {
   SegmentFile file;
   Mapping mapping;
   ProcessIdentity own = own_identity();
-  std::uint32_t generation = 0;
   bool holds_slot = false;
 
   SlotControl& control(std::uint32_t index) const {
@@ -118,7 +117,8 @@ Status NodeSegment::State::claim_slot() {
   mine.numa_node.store(spec.numa_node ? *spec.numa_node + 1 : 0, std::memory_order_relaxed);
   for (std::size_t i = 0; i < mine.cores.size(); ++i)
     mine.cores[i].store(spec.cores.words[i], std::memory_order_relaxed);
-  generation = mine.generation.fetch_add(1, std::memory_order_relaxed);
+  // release: pairs with the acquire in slot_generation()
+  mine.generation.fetch_add(1, std::memory_order_release);
   if (mine.has_first_cores.load(std::memory_order_relaxed) ==
       0) {  // relaxed: only the slot's owner writes it
     for (std::size_t i = 0; i < mine.first_cores.size(); ++i)
@@ -265,6 +265,11 @@ bool NodeSegment::has_left(std::uint32_t index) const {
   return state_->control(index).state.load(std::memory_order_acquire) == value(SlotState::left);
 }
 
+std::uint32_t NodeSegment::slot_generation(std::uint32_t index) const {
+  // acquire: pairs with the release in claim_slot()
+  return state_->control(index).generation.load(std::memory_order_acquire);
+}
+
 bool NodeSegment::is_alive(std::uint32_t index) const {
   const SlotControl& control = state_->control(index);
   // acquire: pairs with the releases in set_ready() and leave(), so that the identity is complete
@@ -351,7 +356,5 @@ void NodeSegment::set_ready() {
 std::atomic<std::uint32_t>& NodeSegment::context_counter() {
   return state_->control(state_->spec.own_slot).context_counter;
 }
-
-std::uint32_t NodeSegment::slot_generation() const { return state_->generation; }
 
 }  // namespace shim::bootstrap

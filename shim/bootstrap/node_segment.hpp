@@ -84,6 +84,7 @@ class NodeSegment final : public base::SharedArea {
   base::Status back_pair_to(std::uint32_t index) override;
   bool is_ready(std::uint32_t index) const override;
   bool is_alive(std::uint32_t index) const override;
+  std::uint32_t slot_generation(std::uint32_t index) const override;
   /// True if the process of this slot has ended without leaving.
   bool has_died(std::uint32_t index) const;
   double processes_per_core() const override;
@@ -135,8 +136,6 @@ class NodeSegment final : public base::SharedArea {
   /// Next context id of this slot. The counter outlives this attachment while any process holds the
   /// segment: a process that re-initializes must not reuse ids that late messages may carry.
   std::atomic<std::uint32_t>& context_counter();
-  /// Number of earlier attachments to this slot in the lifetime of the segment; 0 for the first.
-  std::uint32_t slot_generation() const;
 
  private:
   struct State;

@@ -25,7 +25,7 @@ namespace shim::bootstrap {
 
 inline constexpr std::uint64_t kSegmentMagic = 0x3147'4553'5245'5449ull;  // "ITERSEG1"
 /// Increment with every change of the structures in this file, or of their meaning.
-inline constexpr std::uint32_t kSegmentVersion = 10;
+inline constexpr std::uint32_t kSegmentVersion = 11;
 inline constexpr std::size_t kMaxJobName = 511;
 inline constexpr std::uint32_t kMaxSlots = 1u << 14;
 

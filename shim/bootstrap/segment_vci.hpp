@@ -36,6 +36,9 @@ class SegmentVci final : public base::SharedArea {
   }
   bool is_ready(std::uint32_t index) const override { return segment_.is_ready(index); }
   bool is_alive(std::uint32_t index) const override { return segment_.is_alive(index); }
+  std::uint32_t slot_generation(std::uint32_t index) const override {
+    return segment_.slot_generation(index);
+  }
   double processes_per_core() const override { return segment_.processes_per_core(); }
   std::int32_t pid(std::uint32_t index) const override { return segment_.pid(index); }
 

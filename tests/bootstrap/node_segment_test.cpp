@@ -317,12 +317,12 @@ TEST_F(NodeSegmentTest, WritesBeforeSetReadyAreVisibleAfterIsReady) {
 TEST_F(NodeSegmentTest, ContextCounterAndMemorySurviveReattachment) {
   auto process_registry = attach(spec(0));
   auto reattaching = attach(spec(1));
-  EXPECT_EQ(reattaching->slot_generation(), 0u);
+  EXPECT_EQ(reattaching->slot_generation(1), 1u);
   EXPECT_EQ(reattaching->context_counter().fetch_add(5), 0u);
   reattaching->slot(1)[0] = std::byte{3};
   reattaching.reset();
   reattaching = attach(spec(1));
-  EXPECT_EQ(reattaching->slot_generation(), 1u);
+  EXPECT_EQ(reattaching->slot_generation(1), 2u);
   EXPECT_EQ(reattaching->context_counter().load(), 5u);
   EXPECT_EQ(process_registry->context_counter().load(), 0u);
   EXPECT_EQ(reattaching->slot(1)[0], std::byte{3});

@@ -155,7 +155,7 @@ TEST_F(SegmentLifetimeTest, JobOfTheSameNameStartsWithZeroedMemory) {
   ASSERT_THAT(files(), ElementsAre(path()));
   auto again = attach(spec(0));
   EXPECT_EQ(again->context_counter().load(), 0u);
-  EXPECT_EQ(again->slot_generation(), 0u);
+  EXPECT_EQ(again->slot_generation(0), 1u);
 }
 
 TEST_F(SegmentLifetimeTest, SlotOfAKilledProcessCanBeReused) {
@@ -168,7 +168,7 @@ TEST_F(SegmentLifetimeTest, SlotOfAKilledProcessCanBeReused) {
   EXPECT_FALSE(watcher->is_alive(1));
   auto successor = attach(spec(1));
   EXPECT_TRUE(watcher->is_alive(1));
-  EXPECT_EQ(successor->slot_generation(), 1u);
+  EXPECT_EQ(successor->slot_generation(1), 2u);
   EXPECT_EQ(successor->context_counter().load(), 77u);
 }
 

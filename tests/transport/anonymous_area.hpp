@@ -37,6 +37,7 @@ class AnonymousSegment {
     std::atomic<bool> ready;
     std::atomic<bool> dead;
     std::atomic<std::int32_t> pid;
+    std::atomic<std::uint32_t> generation;
   };
   std::uint32_t slots() const { return slots_; }
   std::size_t slot_bytes() const { return slot_bytes_; }
@@ -112,6 +113,9 @@ class AnonymousArea final : public base::SharedArea {
     return segment_->flags(index).ready.load(std::memory_order_acquire);
   }
   bool is_alive(std::uint32_t index) const override { return !segment_->flags(index).dead; }
+  std::uint32_t slot_generation(std::uint32_t index) const override {
+    return segment_->flags(index).generation;
+  }
   double processes_per_core() const override { return processes_per_core_; }
   std::int32_t pid(std::uint32_t index) const override { return segment_->flags(index).pid; }
 

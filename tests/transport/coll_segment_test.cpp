@@ -206,6 +206,17 @@ TEST_F(ShmCollSegmentTest, IsFreeIfRemainingMembersAreDead) {
   EXPECT_EQ(count_of_free(), 1) << "the host must free the segment of dead members";
 }
 
+/// A member that failed before it opened the segment, or that exec(2) replaced, never detaches.
+TEST_F(ShmCollSegmentTest, IsFreeIfRemainingMembersHaveAttachedAgain) {
+  const ShmCollSegmentId segment_id = take();
+  count_of_free();
+  host.open(segment_id, members, 0).reset();
+  EXPECT_EQ(count_of_free(), 0);
+  ++segment->flags(0).generation;
+  EXPECT_EQ(count_of_free(), 1);
+  EXPECT_EQ(count_of_free(), 0) << "the new generation is a member of the reused segment";
+}
+
 TEST_F(ShmCollSegmentTest, AnotherIncarnationOfTheHostKeepsSegmentsInUse) {
   const ShmCollSegmentId segment_id = take();
   Pair pair = open(segment_id);

@@ -59,6 +59,8 @@ std::size_t ShmCollSegments::store_bytes() { return kSegmentsPerHost * kCollSegm
 
 bool ShmCollSegments::is_free(const ShmCollHeader& header) const {
   for (std::uint32_t i = 0; i < header.members; ++i) {
+    // a process that has attached again since needs no segment of its earlier attachment
+    if (area_.slot_generation(header.slots[i]) != header.generations[i]) continue;
     // acquire: pairs with the release in ~ShmCollHandle, after which that member reads nothing
     if (header.detached[i].load(std::memory_order_acquire) == 0 && area_.is_alive(header.slots[i]))
       return false;
@@ -77,6 +79,8 @@ std::optional<ShmCollSegmentId> ShmCollSegments::allocate(std::span<const std::u
     if (!is_free(header)) continue;
     header.members = static_cast<std::uint32_t>(members.size());
     std::copy(members.begin(), members.end(), header.slots.begin());
+    std::transform(members.begin(), members.end(), header.generations.begin(),
+                   [this](std::uint32_t slot) { return area_.slot_generation(slot); });
     for (auto& detached : header.detached) detached.store(0, std::memory_order_relaxed);
     for (PipelineRingControl& ring : header.rings) ring.reset();
     std::for_each_n(member_areas_at(segment), members.size(), reset);

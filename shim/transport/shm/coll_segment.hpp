@@ -83,6 +83,7 @@ struct ShmCollHeader {
   alignas(kLine) std::uint32_t members;  ///< written and read by the host
   std::array<std::uint32_t, kMaxShmCollMembers>
       slots;  ///< of the members, by rank; written and read by the host
+  std::array<std::uint32_t, kMaxShmCollMembers> generations;  ///< of these slots, when allocated
   /// By rank: 1 once the member no longer needs the segment.
   alignas(kLine) std::array<std::atomic<std::uint32_t>, kMaxShmCollMembers> detached;
   std::array<PipelineRingControl, kPipelineRings> rings;
