@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "shim/bootstrap/pmix/requests.hpp"
 #include "shim/bootstrap/to_number.hpp"
@@ -35,10 +37,13 @@ struct FreeValue {
 using Value = std::unique_ptr<pmix_value_t, FreeValue>;
 
 /// Query only the client's own memory: a server may forward the request and wait (Slurm's does).
-Value query(const PmixLibrary& library, const pmix_proc_t& process, const char* key) {
-  const pmix_info_t optional = flag(PMIX_OPTIONAL);
+Value query(const PmixLibrary& library, const pmix_proc_t& process, const char* key,
+            std::span<const pmix_info_t> qualifiers = {}) {
+  std::vector<pmix_info_t> infos{flag(PMIX_OPTIONAL)};
+  infos.insert(infos.end(), qualifiers.begin(), qualifiers.end());
   pmix_value_t* value = nullptr;
-  if (library.get(&process, key, &optional, 1, &value) != PMIX_SUCCESS) return nullptr;
+  if (library.get(&process, key, infos.data(), infos.size(), &value) != PMIX_SUCCESS)
+    return nullptr;
   return Value(value);
 }
 
@@ -50,8 +55,9 @@ std::optional<std::uint32_t> query_number(const PmixLibrary& library, const pmix
 }
 
 std::optional<std::string> query_text(const PmixLibrary& library, const pmix_proc_t& process,
-                                      const char* key) {
-  const Value value = query(library, process, key);
+                                      const char* key,
+                                      std::span<const pmix_info_t> qualifiers = {}) {
+  const Value value = query(library, process, key, qualifiers);
   if (!value || value->type != PMIX_STRING || value->data.string == nullptr) return std::nullopt;
   return std::string(value->data.string);
 }
@@ -66,30 +72,35 @@ std::vector<std::string> split(std::string_view list) {
   return words;
 }
 
+/// Return the ranks of the job's processes on a node, as a list; nothing if they are not known.
+/// Unlike PMIx_Resolve_peers, this never asks the server: Slurm's never answers, and PRRTE 3 prints
+/// a message for each process that asks.
+std::optional<std::string> peers_on(const PmixLibrary& library, const pmix_proc_t& self,
+                                    const std::string& host) {
+  const pmix_info_t qualifiers[] = {flag(PMIX_NODE_INFO), text_directive(PMIX_HOSTNAME, host)};
+  return query_text(library, process_of(self, PMIX_RANK_WILDCARD), PMIX_LOCAL_PEERS, qualifiers);
+}
+
 /// Return the node map with one call per node; nothing if the results do not place each process
 /// exactly once.
 std::optional<NodeMap> map_by_nodes(const PmixLibrary& library, const pmix_proc_t& self,
                                     std::uint32_t size) {
-  // PMIx_Resolve_peers blocks forever with Slurm's server.
-  if (std::string_view(self.nspace).starts_with("slurm.")) return std::nullopt;
   const auto list = query_text(library, process_of(self, PMIX_RANK_WILDCARD), PMIX_NODE_LIST);
   if (!list) return std::nullopt;
   std::vector<std::string> hosts;
   std::vector<std::uint32_t> node_of(size, kNowhere);
-  std::uint32_t placed = 0;
+  std::size_t placed = 0;
   for (const auto& host : split(*list)) {
-    pmix_proc_t* peers = nullptr;
-    std::size_t count = 0;
-    if (library.resolve_peers(host.c_str(), self.nspace, &peers, &count) != PMIX_SUCCESS)
-      return std::nullopt;
-    const std::unique_ptr<pmix_proc_t, decltype(&std::free)> owner(peers, &std::free);
-    if (count == 0) continue;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (peers[i].rank >= size || node_of[peers[i].rank] != kNowhere) return std::nullopt;
-      node_of[peers[i].rank] = static_cast<std::uint32_t>(hosts.size());
+    const auto peers = peers_on(library, self, host);
+    if (!peers) return std::nullopt;
+    const std::vector<std::string> ranks = split(*peers);
+    for (const std::string& word : ranks) {
+      const auto rank = to_number(word);
+      if (!rank || *rank >= size || node_of[*rank] != kNowhere) return std::nullopt;
+      node_of[*rank] = static_cast<std::uint32_t>(hosts.size());
     }
-    placed += static_cast<std::uint32_t>(count);
-    hosts.push_back(host);
+    placed += ranks.size();
+    if (!ranks.empty()) hosts.push_back(host);
   }
   if (placed != size) return std::nullopt;
   return NodeMap(hosts, node_of);

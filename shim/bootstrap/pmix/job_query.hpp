@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Queries PMIx for the job's data. Waits for no other process. PMIx_Get is limited to data that
-// PMIx_Init has fetched, so it does not wait for the server; PMIx_Resolve_peers may.
+// Queries PMIx for the job's data. Waits for no other process, and not for the server: PMIx_Get is
+// limited to data that PMIx_Init has fetched.
 #pragma once
 
 #include <optional>

@@ -48,7 +48,6 @@ base::Result<PmixLibrary> load_library(const std::string& file) {
   SHIM_TRY(find(library, file, "PMIx_Connect_nb", table.connect_nb));
   SHIM_TRY(find(library, file, "PMIx_Publish_nb", table.publish_nb));
   SHIM_TRY(find(library, file, "PMIx_Lookup_nb", table.lookup_nb));
-  SHIM_TRY(find(library, file, "PMIx_Resolve_peers", table.resolve_peers));
   SHIM_TRY(find(library, file, "PMIx_Error_string", table.error_string));
   return table;
 }

@@ -27,7 +27,6 @@ struct PmixLibrary {
   decltype(&PMIx_Connect_nb) connect_nb = nullptr;
   decltype(&PMIx_Publish_nb) publish_nb = nullptr;
   decltype(&PMIx_Lookup_nb) lookup_nb = nullptr;
-  decltype(&PMIx_Resolve_peers) resolve_peers = nullptr;
   decltype(&PMIx_Error_string) error_string = nullptr;
 };
 
