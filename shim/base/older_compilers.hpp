@@ -32,11 +32,11 @@ std::unique_ptr<Array> make_unique_for_overwrite(std::size_t length) {
 
 /// Return the address that distinguishes the calling thread from all others.
 inline void* thread_pointer() noexcept {
-#if __has_builtin(__builtin_thread_pointer)
+#if defined(__clang__) || __GNUC__ >= 11 || !defined(__x86_64__)
   return __builtin_thread_pointer();
 #else
   // The first word that the register fs points to is its own address (x86-64 ABI, thread-local
-  // storage). GCC 10 has the builtin only for other processors.
+  // storage). GCC 10 knows the builtin, but not for this processor.
   void* address;
   asm("mov %%fs:0, %0" : "=r"(address));
   return address;
