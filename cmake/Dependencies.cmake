@@ -32,6 +32,11 @@ list(JOIN pmix_pc_dirs ":" pmix_pc_path)
 set(ENV{PKG_CONFIG_PATH} "$ENV{PKG_CONFIG_PATH}:${pmix_pc_path}")
 pkg_check_modules(PMIX IMPORTED_TARGET pmix)
 intersession_require(PMIX_FOUND libpmix-dev)
+# Debian 11's pmix.pc names a folder without the headers.
+file(GLOB pmix_folders /usr/lib/*/pmix*/include)
+find_path(PMIX_HEADERS pmix_common.h HINTS ${PMIX_INCLUDE_DIRS} PATHS ${pmix_folders})
+intersession_require(PMIX_HEADERS libpmix-dev)
+list(APPEND PMIX_INCLUDE_DIRS ${PMIX_HEADERS})
 
 # The example heat needs libpng; the tests need all examples and GoogleTest.
 find_package(PNG)

@@ -7,6 +7,8 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <locale>
+#include <sstream>
 
 namespace shim::base {
 namespace {
@@ -28,6 +30,18 @@ std::optional<Number> number_from(std::string_view value) {
   Number number{};
   auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size()) return std::nullopt;
+  return number;
+}
+
+/// Return the number that a text consists of. Does not depend on the program's locale, as
+/// std::strtod does; std::from_chars of GCC 10 knows whole numbers alone.
+std::optional<double> decimal_from(const std::string& value) {
+  if (value.empty() || std::isspace(static_cast<unsigned char>(value.front()))) return std::nullopt;
+  std::istringstream text(value);
+  text.imbue(std::locale::classic());
+  double number = 0;
+  text >> number;
+  if (text.fail() || text.peek() != std::istringstream::traits_type::eof()) return std::nullopt;
   return number;
 }
 
@@ -56,8 +70,7 @@ Status parse(const std::string& variable, const std::string& value, int& out) {
 constexpr double kMaxSeconds = 1e9;
 
 Status parse(const std::string& variable, const std::string& value, double& out) {
-  // std::from_chars, because std::strtod depends on the locale
-  const auto seconds = number_from<double>(value);
+  const auto seconds = decimal_from(value);
   if (!seconds || !(*seconds >= 0 && *seconds <= kMaxSeconds))
     return bad_value(variable, value, "a number of seconds from 0 to 1e9");
   out = *seconds;

@@ -330,7 +330,14 @@ void couple_progress(bool substrate_is_active) {
   if (holder) holder->couple_progress(substrate_is_active);
 }
 
+namespace {
+thread_local constinit bool in_native_init = false;
+}  // namespace
+
+bool is_in_native_init() noexcept { return in_native_init; }
+
 NativeInitScope::NativeInitScope() {
+  in_native_init = true;
   if (is_forked_child()) return;
   std::shared_ptr<ProcessHolder> holder;  // destroyed after the lock
   ProcessRegistry& registry = process_registry();
@@ -346,6 +353,7 @@ NativeInitScope::NativeInitScope() {
 }
 
 NativeInitScope::~NativeInitScope() {
+  in_native_init = false;
   if (lifetime_) lifetime_->after_mpi_init();
 }
 

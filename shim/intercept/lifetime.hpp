@@ -40,6 +40,9 @@ void couple_progress(bool substrate_is_active);
 // The substrate may share its launcher connection with Intersession (bootstrap::ProcessLifetime).
 // For use around the substrate's MPI_Init and MPI_Finalize, on the calling thread.
 
+/// True if the calling thread is in the substrate's MPI_Init.
+bool is_in_native_init() noexcept;
+
 /// Exists from before MPI_Init until it has returned. The destructor never blocks: a first session
 /// on another thread may wait for it while holding all locks of the Process.
 class NativeInitScope {

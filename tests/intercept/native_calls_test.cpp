@@ -22,6 +22,7 @@
 #include "shim/intercept/dispatch.hpp"
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/objects.hpp"
 #include "shim/intercept/substrate.hpp"
 #include "shim/sessions/process.hpp"
@@ -265,6 +266,18 @@ TEST(TypeContents, DuplicateOfAPredefinedTypeIsADerivedType) {
   EXPECT_EQ(made->alignment, old.alignment);
   EXPECT_EQ(made->is_resized, old.is_resized);
 }
+
+#ifdef OPEN_MPI
+// PMIx_Initialized() answers by this flag (abi/openmpi/entries/pmix.cpp).
+TEST(PmixInitialized, IsFalseOnTheThreadOfMpiInit) {
+  EXPECT_FALSE(is_in_native_init());
+  const NativeInitScope start;
+  EXPECT_TRUE(is_in_native_init());
+  bool elsewhere = true;
+  std::thread([&] { elsewhere = is_in_native_init(); }).join();
+  EXPECT_FALSE(elsewhere);
+}
+#endif
 
 }  // namespace
 }  // namespace shim::intercept::testing

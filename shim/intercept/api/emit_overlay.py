@@ -192,7 +192,7 @@ def objects_source(rows):
 
 
 def entries(rows):
-    """Return the symbols of native functions that only the Fortran interface calls."""
+    """Return the exported symbols that are neither MPI functions of C nor objects."""
     return [
         form.replace("%", name)
         for word, name, value in rows

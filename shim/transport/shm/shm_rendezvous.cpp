@@ -36,7 +36,7 @@ std::size_t hash_of_name(std::span<const std::byte> name) {
 /// Visit the words that store a name, in order, until visit returns false.
 template <typename Visit>
 bool visit_words(std::span<const std::byte> name, Visit visit) {
-  if (!visit(std::size_t{0}, std::uint64_t{name.size()})) return false;
+  if (!visit(std::size_t{0}, static_cast<std::uint64_t>(name.size()))) return false;
   for (std::size_t at = 0; at < name.size(); at += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     std::memcpy(&word, name.data() + at, std::min(sizeof word, name.size() - at));
