@@ -196,7 +196,27 @@ class OpenMpi(Shown):
 
     def test_the_exit_code_is_returned_and_plain_options_work(self) -> None:
         self.assertEqual(run("--mpi", "openmpi", "-n", "1", "sh", "-c", "exit 5").returncode, 5)
-        self.assertRegex(run("--mpi=openmpi", "--version").stdout, "Open MPI|OpenRTE")
+        self.assertRegex(
+            run("--version", "--mpi=openmpi").stdout,
+            r"^intersession-run: Open MPI [0-9.]+ \(/.*\) with Intersession [0-9.]+\n.*(MPI|RTE)",
+        )
+
+    def test_own_options_are_accepted_anywhere_before_the_program(self) -> None:
+        for words in (
+            ("-n", "1", "--mpi", "openmpi"),
+            ("--mca", "btl", "self", "-x", "A=1", "--mpi=openmpi", "-n", "1"),
+        ):
+            done = run(*words, "sh", "-c", 'echo "$LD_PRELOAD $1 $2"', "sh", "--mpi", "mpich")
+            self.assertEqual(done.stdout, f"{_LIBRARY} --mpi mpich\n", done.stderr)
+
+    def test_help_describes_the_options_without_a_launcher(self) -> None:
+        done = run("-n", "2", "--help")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for word in ("--mpi", "--tool", "--native", "INTERSESSION_MPI"):
+            self.assertIn(word, done.stdout)
+        done = run()
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "intersession-run: no program; see intersession-run --help\n")
 
 
 @unittest.skipUnless(has(_LIBRARY_MPICH), "not built over MPICH")
@@ -261,6 +281,10 @@ class Mpich(Shown):
             [f"preload={_LIBRARY_MPICH} a= psets=c=0"],
         )
 
+    def test_own_options_are_accepted_anywhere_before_the_program(self) -> None:
+        done = run("-genv", "A", "1", "-n", "1", "--mpi", "mpich", "sh", "-c", _SHOW)
+        self.assertEqual(done.stdout, f"preload={_LIBRARY_MPICH} a=1 psets=\n", done.stderr)
+
     def test_the_exit_code_is_returned(self) -> None:
         self.assertEqual(run("--mpi", "mpich", "-n", "1", "sh", "-c", "exit 5").returncode, 5)
 
@@ -297,6 +321,10 @@ class Timeline(unittest.TestCase):
             )
             self.assertEqual(done.returncode, 1)
             self.assertIn("has no *.timeline files", done.stderr)
+
+    def test_prints_its_version(self) -> None:
+        shown = subprocess.check_output([_BIN / "intersession-timeline", "--version"], text=True)
+        self.assertRegex(shown, r"^intersession-timeline: Intersession [0-9.]+\n$")
 
     @unittest.skipUnless(has(_LIBRARY), "not built over Open MPI")
     def test_a_job_that_calls_no_mpi_has_no_timeline(self) -> None:
