@@ -6,6 +6,9 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(intersession_include_dir ${CMAKE_INSTALL_INCLUDEDIR}/intersession)
+# Data symbols that only the native library defines: shim/intercept/abi/families.hpp.
+set(openmpi_MARK ompi_mpi_comm_null)
+set(mpich_MARK MPI_UNWEIGHTED)
 set(intersession_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Intersession)
 
 # intersession_mpi_<substrate>: the overlay mpi.h, and the Intersession library before the native
@@ -60,6 +63,17 @@ foreach(part which-mpi launch-openmpi launch-mpich)
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/intersession)
 endforeach()
 
+# lib…-link.a keeps both libraries in programs that compilers link with --as-needed.
+foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)
+  set(library intersession_${substrate}_link)
+  add_library(${library} STATIC ${PROJECT_SOURCE_DIR}/cmake/package/link.c)
+  target_compile_definitions(${library} PRIVATE INTERSESSION_MARK="${${substrate}_MARK}")
+  set_target_properties(${library} PROPERTIES
+                        OUTPUT_NAME intersession-${substrate}-link EXPORT_NAME ${substrate}_link
+                        POSITION_INDEPENDENT_CODE ON
+                        ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+endforeach()
+
 # intersession/phases.h, for tools that receive trace phases; the folder also has the overlays.
 configure_file(${PROJECT_SOURCE_DIR}/shim/intercept/phases.h
                ${PROJECT_BINARY_DIR}/include/intersession/phases.h COPYONLY)
@@ -69,13 +83,16 @@ install(FILES ${PROJECT_SOURCE_DIR}/shim/intercept/phases.h
 foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)
   install(TARGETS intersession_${substrate} EXPORT IntersessionTargets
           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS intersession_${substrate}_link EXPORT IntersessionTargets
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${INTERSESSION_OVERLAY_${substrate}} DESTINATION ${intersession_include_dir})
 endforeach()
 install(EXPORT IntersessionTargets NAMESPACE Intersession::
         DESTINATION ${intersession_package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/package/IntersessionConfig.cmake.in
                               ${PROJECT_BINARY_DIR}/install/IntersessionConfig.cmake
-                              INSTALL_DESTINATION ${intersession_package_dir} PATH_VARS intersession_include_dir)
+                              INSTALL_DESTINATION ${intersession_package_dir}
+                              PATH_VARS intersession_include_dir CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/install/IntersessionConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/install/IntersessionConfig.cmake
