@@ -18,7 +18,6 @@ struct SizeVariable {
 constexpr SizeVariable kSizeVariables[] = {
     {"SLURM_STEP_NUM_TASKS", "start the program with srun --mpi=pmix or srun --mpi=pmi2"},
     {"FLUX_JOB_SIZE", "start the program with flux run -o mpi=..., so that it gets PMI_FD"},
-    {"OMPI_COMM_WORLD_SIZE", "use an mpirun whose PMIx server the program can reach"},
     {"MV2_COMM_WORLD_SIZE", "start the program with mpiexec.hydra or srun --mpi=pmi2"},
     {"JSM_NAMESPACE_SIZE", "start the program with mpirun, or jsrun with PMIx"},
     {"PMI_SIZE", "use a launcher that offers PMIx or PMI-1 over PMI_FD or PMI_PORT"},
