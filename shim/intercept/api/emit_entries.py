@@ -2,7 +2,10 @@
 """Emits the entry points MPI_X, with PMPI_X as an alias.
 
 Each tests for handles of ours and then jumps through the table. Code for objects of ours is out of
-line, so that the forwarding path is a compare and a jump. The functions are not noexcept: noexcept
+line, so that the forwarding path is a compare and a jump. The function that calls impl::X is an
+overload of MPI_X, so that debuggers show a frame MPI_X; the compiler does not save registers late
+enough to put the call into the entry itself. Reports of waiting calls find its name in a table of
+start addresses (shim/intercept/entry_names.hpp). The functions are not noexcept: noexcept
 would prevent the jump, and a user's C++ error handler may throw through the native library."""
 
 import kinds
@@ -117,9 +120,12 @@ def _forward(function, parameters):
     return lines + ["  return native().%s;" % call(function)]
 
 
+def _attributes(function):
+    return "gnu::noinline, gnu::hot" if "hot" in function.flags else "gnu::noinline"
+
+
 def _out_of_line(function, name, lines):
-    is_on_the_way = "hot" in function.flags and name != "forward"
-    attributes = "gnu::noinline, gnu::hot" if is_on_the_way else "gnu::noinline"
+    attributes = "gnu::noinline" if name == "forward" else _attributes(function)
     return (
         [
             "[[%s]] %s %s_%s(%s) {"
@@ -130,42 +136,94 @@ def _out_of_line(function, name, lines):
     )
 
 
+def _impl_lines(function):
+    """Return the lines that run a call on objects of ours; empty if no such call is possible."""
+    deciding = function.deciding
+    if function.route in ("tool", "ours", "state") or not deciding:
+        return []
+    if not function.has_impl:
+        is_forwarded = function.route == "by_handle" and all(
+            p.handle.has_native_handle for p in deciding
+        )
+        return [] if is_forwarded else _null_files(function) + ["  " + _unsupported(function)]
+    return ["  " + _impl_call(function)]
+
+
+def _our_overload(function):
+    """Return the overload of MPI_X for objects of ours, in the global namespace."""
+    lines = _impl_lines(function)
+    if not lines:
+        return []
+    head = "[[%s]] static %s %s(%s, shim::intercept::OnOurObject) {"
+    return (
+        [
+            head
+            % (
+                _attributes(function),
+                function.returns,
+                function.mpi_name,
+                function.signature_parameters,
+            ),
+            "  using namespace shim::intercept;",
+        ]
+        + lines
+        + ["}"]
+    )
+
+
+def _call_of_overload(function):
+    return "::%s(%s, OnOurObject{})" % (
+        function.mpi_name,
+        ", ".join(p.name for p in function.parameters),
+    )
+
+
+def _name_rows(functions):
+    """Return the rows of the table of start addresses and names."""
+    rows = []
+    for function in functions:
+        if _impl_lines(function):
+            cast = "static_cast<%s (*)(%s, OnOurObject)>(&::%s)" % (
+                function.returns,
+                function.signature_parameters,
+                function.mpi_name,
+            )
+            rows.append(
+                '    {reinterpret_cast<const void*>(%s), "%s"},' % (cast, function.mpi_name)
+            )
+    return rows
+
+
 def _slow_path(function):
     """Return the function for calls with objects of ours; None if no parameter can be one.
 
-    If it must first test whether a deciding handle is ours, both branches are separate functions:
-    dispatch_X then saves no registers and ends in a jump to one of them.
+    dispatch_X saves no registers and ends in a jump: to the overload of MPI_X, or, if it must first
+    test whether a deciding handle is ours, to that or to forward_X.
     """
     deciding, others = function.deciding, function.other_handles
     if function.route in ("tool", "ours", "state") or not (deciding or others):
         return None
-    has_impl_path = deciding and (
-        function.has_impl
-        or not (function.route == "by_handle" and all(p.handle.has_native_handle for p in deciding))
-    )
-    impl_lines = []
-    if has_impl_path:
-        impl_lines = (
-            ["  " + _impl_call(function)]
-            if function.has_impl
-            else _null_files(function) + ["  " + _unsupported(function)]
-        )
-    replaced = others if has_impl_path else deciding + others
+    is_ours = bool(_impl_lines(function))
+    replaced = others if is_ours else deciding + others
     forward = _forward(function, replaced) if replaced or function.among else []
-    if not (impl_lines and forward):
-        return _out_of_line(function, "dispatch", impl_lines + forward)
-    return (
-        _out_of_line(function, "run_impl", impl_lines)
-        + _out_of_line(function, "forward", forward)
-        + _out_of_line(
-            function,
-            "dispatch",
-            [
-                "  if (%s) return run_impl_%s;" % (_test(function, deciding), call(function)),
-                "  return forward_%s;" % call(function),
-            ],
-        )
+    if not is_ours:
+        return _out_of_line(function, "dispatch", forward)
+    if not forward:
+        return []
+    return _out_of_line(function, "forward", forward) + _out_of_line(
+        function,
+        "dispatch",
+        [
+            "  if (%s) return %s;" % (_test(function, deciding), _call_of_overload(function)),
+            "  return forward_%s;" % call(function),
+        ],
     )
+
+
+def _slow_call(function):
+    """Return the call of the slow path in the entry."""
+    has_dispatch = bool(_slow_path(function))
+    return "dispatch_" + call(function) if has_dispatch else _call_of_overload(function)
 
 
 def _tool_tests(function):
@@ -200,7 +258,7 @@ def _entry(function, native):
             ]
         if possible:
             test = _test(function, possible) + (" || " + _among(function) if function.among else "")
-            lines.append("  if (%s) [[unlikely]] return dispatch_%s;" % (test, call(function)))
+            lines.append("  if (%s) [[unlikely]] return %s;" % (test, _slow_call(function)))
         lines.append("  return native().%s;" % call(function))
     lines += [
         "}",
@@ -218,6 +276,7 @@ def source(functions, native):
         "",
         '#include "shim/intercept/abi/predefined.hpp"',
         '#include "shim/intercept/dispatch.hpp"',
+        '#include "shim/intercept/entry_names.hpp"',
         '#include "shim/intercept/generated/impl.hpp"',
         '#include "shim/intercept/generated/table.hpp"',
         '#include "shim/intercept/native/arrays.hpp"',
@@ -225,12 +284,23 @@ def source(functions, native):
         "",
         '#pragma GCC diagnostic ignored "-Wunused-parameter"',
         "",
+    ]
+    for function in functions:
+        lines += _our_overload(function)
+    lines += [
+        "",
         "namespace shim::intercept {",
         "namespace {",
         "",
     ]
     for function in functions:
         lines += _slow_path(function) or []
+    lines += [
+        "",
+        '[[gnu::section("intersession_entry_names"), gnu::used]] const EntryName kNames[] = {',
+        *_name_rows(functions),
+        "};",
+    ]
     lines += ["", "}  // namespace", "", "#pragma GCC visibility push(default)", 'extern "C" {', ""]
     for function in functions:
         lines += _entry(function, native)
