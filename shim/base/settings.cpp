@@ -6,6 +6,7 @@
 #include <bit>
 #include <cctype>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <locale>
 #include <sstream>
@@ -122,6 +123,21 @@ Status check_one_of(std::string_view name, const std::string& value,
   return bad_value(variable_of(name), value, expected);
 }
 
+constexpr std::pair<std::string_view, int> kReportSignals[] = {
+    {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}, {"URG", SIGURG}, {"WINCH", SIGWINCH}};
+
+/// Return the number of the signal with this name, with or without "SIG"; 0 for an empty name;
+/// nothing if it is not one of those that a program may use freely.
+std::optional<int> signal_named(std::string_view name) {
+  if (name.empty()) return 0;
+  if (name.starts_with("SIG")) name.remove_prefix(3);
+  for (const auto& [known, number] : kReportSignals)
+    if (name == known) return number;
+  const auto number = number_from<int>(name);
+  if (number && *number >= SIGRTMIN && *number <= SIGRTMAX) return number;
+  return std::nullopt;
+}
+
 /// Check the rules that settings have beyond their types. `given_variable` maps a setting to the
 /// variable, new or old, that an error names.
 template <typename GivenVariable>
@@ -143,6 +159,10 @@ Status check(const Settings& s, const GivenVariable& given_variable) {
        s.cell_pool_bytes > (bytes{1} << 30)))
     return bad_value(given_variable("cell_pool_bytes"), std::to_string(s.cell_pool_bytes),
                      "0, or a power of two from 256k to 1g");
+  if (!signal_named(s.report_signal))
+    return bad_value(given_variable("report_signal"), s.report_signal,
+                     "USR1, USR2, HUP, URG, WINCH, or a number from " + std::to_string(SIGRTMIN) +
+                         " to " + std::to_string(SIGRTMAX));
   if (s.vcis < 1 || s.vcis > 8)
     return bad_value(given_variable("vcis"), std::to_string(s.vcis), "a number from 1 to 8");
   return {};
@@ -190,6 +210,10 @@ std::optional<std::string> from_environment(const std::string& variable) {
   const char* value = std::getenv(variable.c_str());
   if (value == nullptr) return std::nullopt;
   return std::string(value);
+}
+
+int report_signal_of(const Settings& settings) {
+  return signal_named(settings.report_signal).value_or(0);
 }
 
 Result<Settings> read_settings(Lookup lookup) { return read(lookup); }

@@ -24,6 +24,14 @@ struct Settings {
 #undef SETTING
 };
 
+/// Return the interval in seconds at which waiting creations of communicators report; 0: never.
+inline double creation_report_interval(const Settings& settings) {
+  constexpr double kDefault = 10;
+  return settings.report_after < 0 ? kDefault : settings.report_after;
+}
+/// Return the number of the signal that report_signal names; 0: none.
+int report_signal_of(const Settings& settings);
+
 /// A row of settings.def, for help texts and the documentation.
 struct SettingRow {
   std::string variable;  ///< e.g. INTERSESSION_EAGER_SHM

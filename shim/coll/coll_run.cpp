@@ -63,6 +63,10 @@ class Collective final : public p2p::Request {
     number_.store(number, std::memory_order_release);
   }
 
+  std::optional<p2p::Awaited> awaited() const override {
+    return p2p::Awaited{.context = &comm_.context(), .plane = p2p::Plane::collective};
+  }
+
  private:
   base::Status on_start() override {
     begin(make_task_());
@@ -115,18 +119,19 @@ base::Status run_to_end(Comm& comm, Task task) {
   const ShmCollectiveFallback shm(comm);
   Execution execution(comm, std::move(task),
                       shm.is_open() ? Execution::WaitMode::watched : Execution::WaitMode::blocking);
+  CollectiveSubject subject(comm.context(), execution);
   while (!execution.advance()) {
     // each wait starts anew, so that the engine spins at first and one long wait does not slow down
     // the next
     if (!shm.is_open()) {
-      SHIM_TRY(comm.engine().wait_until([&execution] { return execution.has_settled(); }));
+      SHIM_TRY(comm.engine().wait_until([&execution] { return execution.has_settled(); }, subject));
       continue;
     }
     Patience patience;
     bool has_settled = false;
     while (!has_settled) {
       SHIM_TRY(comm.engine().wait_until(
-          [&] { return (has_settled = execution.has_settled()) || patience.is_over(); }));
+          [&] { return (has_settled = execution.has_settled()) || patience.is_over(); }, subject));
       if (has_settled) break;
       if (auto agreed = shm.check_mismatch(); !agreed) {
         execution.fail(std::move(agreed).error());

@@ -67,8 +67,10 @@ void Direct::refuse(int source) {
 }
 
 base::Status Direct::finish() {
-  if (!execution_.has_settled() && !execution_.has_failed())
-    SHIM_TRY(execution_.engine().wait_until([this] { return execution_.has_settled(); }));
+  if (!execution_.has_settled() && !execution_.has_failed()) {
+    CollectiveSubject subject(*call.context, execution_);
+    SHIM_TRY(execution_.engine().wait_until([this] { return execution_.has_settled(); }, subject));
+  }
   return execution_.take_result();
 }
 

@@ -49,6 +49,21 @@ bool Requests::has_any_done() const {
       posted_, [](const PostedOperation& posted) { return posted.request->is_done(); });
 }
 
+void Requests::list_awaited(std::vector<p2p::Awaited>& awaited) const {
+  const auto list = [&](Direction direction) {
+    for (const PostedOperation& posted : posted_)
+      if (posted.direction == direction && !posted.request->is_done())
+        if (const auto each = posted.request->awaited()) awaited.push_back(*each);
+  };
+  list(Direction::receive);
+  if (awaited.empty()) list(Direction::send);
+}
+
+void CollectiveSubject::describe(p2p::WaitDescription& description) const {
+  description.context = &context_;
+  execution_.list_awaited(description.awaited);
+}
+
 Execution::Execution(Comm& comm, Task task, WaitMode mode)
     : engine_(comm.engine()),
       comm_(comm),

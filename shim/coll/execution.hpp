@@ -30,6 +30,8 @@ class Requests {
   /// Release all completed requests and return their errors.
   Faults collect(p2p::Engine& engine);
   bool empty() const { return posted_.empty(); }
+  /// List what the operations that are not done wait for; receives only, if there are any.
+  void list_awaited(std::vector<p2p::Awaited>& awaited) const;
   bool has_any_done() const;
 
  private:
@@ -40,6 +42,20 @@ class Requests {
   };
   static void check(const PostedOperation& posted, Faults& faults);
   boost::container::small_vector<PostedOperation, 8> posted_;
+};
+
+class Execution;
+
+/// A blocking collective that waits for messages.
+class CollectiveSubject final : public p2p::WaitSubject {
+ public:
+  CollectiveSubject(const p2p::Context& context, const Execution& execution)
+      : context_(context), execution_(execution) {}
+  void describe(p2p::WaitDescription& description) const override;
+
+ private:
+  const p2p::Context& context_;
+  const Execution& execution_;
 };
 
 /// Longest time in seconds that a member whose collective failed waits until it has sent its
@@ -109,6 +125,7 @@ class Execution {
   /// Release completed operations and record their errors. True if all posted operations are done
   /// or one has failed.
   bool has_settled() { return requests_.empty() || collect(); }
+  void list_awaited(std::vector<p2p::Awaited>& awaited) const { requests_.list_awaited(awaited); }
   /// Copy the local block to its position. If the lengths differ, copy the shorter one and record a
   /// mismatch.
   void copy_local(const types::ConstBuffer& from, const types::Buffer& to);

@@ -73,14 +73,42 @@ ShmCollective::~ShmCollective() noexcept(false) {
 
 void ShmCollective::continue_with_messages() { comm_.shm_coll_state().is_open = true; }
 
+namespace {
+
+/// A blocking collective in a segment that waits for a member. Once this member has published, it
+/// waits for data of members that publish in this round, too; name all that have not.
+class ShmCollectiveSubject final : public p2p::WaitSubject {
+ public:
+  ShmCollectiveSubject(const p2p::Context& context, const transport::ShmCollHandle& handle,
+                       int awaited, bool awaits_all)
+      : context_(context), handle_(handle), awaited_(awaited), awaits_all_(awaits_all) {}
+  void describe(p2p::WaitDescription& description) const override {
+    for (int rank = 0; rank < handle_.size(); ++rank) {
+      const bool is_missing = awaits_all_ && rank != handle_.rank() && !handle_.find(rank);
+      if (rank == awaited_ || is_missing)
+        description.awaited.push_back(
+            {.context = &context_, .rank = rank, .plane = p2p::Plane::collective});
+    }
+  }
+
+ private:
+  const p2p::Context& context_;
+  const transport::ShmCollHandle& handle_;
+  int awaited_;
+  bool awaits_all_;
+};
+
+}  // namespace
+
 template <typename Ready>
-bool ShmCollective::await(int from, const Ready& ready) {
+bool ShmCollective::await(int from, const Ready& ready, bool awaits_all) {
   if (ready()) return true;
   if (has_failed()) return false;
   for (int i = execution_.engine().may_spin() ? kSpinsBeforeWait : 0; i > 0; --i) {
     if (ready()) return true;
   }
-  if (auto waited = execution_.engine().wait_for(*call.context, from, ready); !waited)
+  ShmCollectiveSubject subject(*call.context, handle_, from, awaits_all);
+  if (auto waited = execution_.engine().wait_for(*call.context, from, ready, subject); !waited)
     execution_.fail(std::move(waited).error());
   return !has_failed();
 }
@@ -258,7 +286,7 @@ std::optional<ConstBytes> ShmCollective::read(int from) {
   const auto try_read = [&] { return (found = handle_.find(from)).has_value(); };
   if (found)
     handle_.prefetch_next(from);
-  else if (!await(from, try_read))
+  else if (!await(from, try_read, has_published_))
     return std::nullopt;
   if (!found->in_segment) return std::nullopt;
   return found->bytes;

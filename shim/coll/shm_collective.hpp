@@ -154,7 +154,7 @@ class ShmCollective : public InlineCollective {
 
  private:
   template <typename Ready>
-  bool await(int from, const Ready& ready);
+  bool await(int from, const Ready& ready, bool awaits_all = false);
   bool await_free_space(std::size_t bytes);
   bool begin_pipeline(int which, std::uint64_t bytes);
   base::Nanoseconds exchange_by(const CollSeq& seq, const types::ConstBuffer& out,

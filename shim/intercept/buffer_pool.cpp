@@ -110,7 +110,8 @@ base::Status BufferPool::flush_locked(std::unique_lock<std::mutex>& lock, std::u
   for (forget_done(); !have_left_locked(number); forget_done()) {
     sessions::CommunicatorPtr comm = copies_.front().comm;
     lock.unlock();
-    auto waited = comm->engine().wait_until([this, number] { return have_left(number); });
+    p2p::WaitFor subject("buffered messages to leave the buffer");
+    auto waited = comm->engine().wait_until([this, number] { return have_left(number); }, subject);
     lock.lock();
     if (!waited) return std::move(waited).error();
   }

@@ -23,6 +23,7 @@
 #include "shim/intercept/progress_thread.hpp"
 #include "shim/intercept/substrate.hpp"
 #include "shim/intercept/tool_listener.hpp"
+#include "shim/intercept/wait_reports.hpp"
 #include "shim/intercept/world_size_check.hpp"
 
 namespace shim::intercept {
@@ -160,6 +161,24 @@ void run_at_exit() {
   of_launcher = std::move(kept_lifetime);
 }
 
+/// Name the sessions that the program has not finalized. The caller holds the mutex.
+void warn_about_open_sessions(const ProcessRegistry& registry, const Process& process) {
+  std::size_t open = 0;
+  std::string living;
+  for (const auto& weak : registry.sessions) {
+    const auto session = weak.lock();
+    if (!session || !session->is_open()) continue;
+    ++open;
+    for (const auto& object : session->living_objects())
+      living += (living.empty() ? "" : ", ") + object;
+  }
+  if (open == 0) return;
+  process.log().write(base::LogLevel::warn, "the program ends without MPI_Session_finalize of " +
+                                                std::to_string(open) +
+                                                (open == 1 ? " session" : " sessions") +
+                                                (living.empty() ? "" : "; not freed: " + living));
+}
+
 std::atomic<bool> has_factories{false};  // this library has begun work; pairs with nothing
 
 /// Leave the job. Runs after the program's destructors, which need this library. Does not wait for
@@ -173,7 +192,10 @@ std::atomic<bool> has_factories{false};  // this library has begun work; pairs w
   // never destroyed: that would wait for other threads
   auto& holder = *new std::shared_ptr<ProcessHolder>(registry.holder.lock());
   Process* process = holder ? holder->process_if_started() : nullptr;
-  if (process != nullptr) process->leave_at_once();
+  if (process != nullptr) {
+    warn_about_open_sessions(registry, *process);
+    process->leave_at_once();
+  }
   registry.factories->lifetime->reset();
 }
 
@@ -182,6 +204,7 @@ sessions::Factories& factories_of(ProcessRegistry& registry) {
   if (!registry.factories) {
     registry.factories = sessions::Factories::standard();
     registry.factories->phases = tool_listener();
+    registry.factories->reports = wait_reports();
     registry.owner = ::getpid();
     watch_forks();
     has_factories.store(true, std::memory_order_relaxed);
@@ -241,6 +264,8 @@ void warn_about_unknown_settings(Process& process) {
 Started start(const base::Settings& settings, sessions::Factories factories) {
   SHIM_TRY_ASSIGN(std::shared_ptr<Process> process, Process::start(settings, std::move(factories)));
   warn_about_unknown_settings(*process);
+  if (auto reports = report_on_signal(base::report_signal_of(settings)); !reports)
+    process->log().write(base::LogLevel::warn, reports.error().text());
   return process;
 }
 

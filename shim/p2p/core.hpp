@@ -167,7 +167,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   /// Wait until condition() holds, which is evaluated under the lock and depends on this rank's
   /// process; fail once a message can no longer arrive. No lock.
   template <typename Come>
-  base::Status await_from(const MessageAddress& from, const Come& condition);
+  base::Status await_from(const MessageAddress& from, const Come& condition, WaitSubject& subject);
   /// Wait for a matching message and call visit(Message&) under the lock. No lock.
   template <typename Visit>
   base::Status await_message(Context& context, int source, int tag, const Visit& visit);
@@ -238,14 +238,19 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   /// program may make too few rounds for the check by rounds.
   base::Status progress();
   /// Yield or sleep, after polling in vain for a moment.
-  void yield_or_sleep(Backoff& backoff, Backoff::Step step,
+  void yield_or_sleep(Backoff& backoff, Backoff::Step step, WaitSubject& subject,
                       const transport::Transport::LastCheck& last_check);
   void sleep_once(Backoff& backoff, const transport::Transport::LastCheck& last_check);
   void run_pre_sleep_work();
   /// Make rounds until done() holds (true) or the deadline passes (false).
   template <typename Done>
-  [[gnu::hot]] base::Result<bool> wait(const Done& done,
+  [[gnu::hot]] base::Result<bool> wait(const Done& done, WaitSubject& subject,
                                        base::Deadline deadline = base::Deadline::never());
+  /// Report a call that is about to sleep, if it has waited for long or the user has requested it
+  /// (core_wait_report.cpp).
+  void report_if_due(WaitSubject& subject);
+  std::string text_of(const WaitDescription& description) const;
+  std::string text_of_rank(const Context& context, int rank) const;
   bool is_flushed();
   bool has_handled_all_control();
   void release_ownership() { lock_.release_ownership(); }
@@ -551,8 +556,20 @@ inline constexpr std::uint64_t kMaxBytesBetweenPolls = 256 * 1024, kMinMessageCo
   return (bytes_since_poll_ += sent + kMinMessageCost) > kMaxBytesBetweenPolls;
 }
 
+/// A call that waits for one operation.
+class RequestSubject final : public WaitSubject {
+ public:
+  explicit RequestSubject(const Request& request) : request_(request) {}
+  void describe(WaitDescription& description) const override {
+    if (const auto awaited = request_.awaited()) description.awaited.push_back(*awaited);
+  }
+
+ private:
+  const Request& request_;
+};
+
 template <typename Done>
-base::Result<bool> Core::wait(const Done& done, base::Deadline deadline) {
+base::Result<bool> Core::wait(const Done& done, WaitSubject& subject, base::Deadline deadline) {
   Backoff backoff(plan());
   // not evaluated again once it has held: it may have consumed its result, and LastCheck before a
   // sleep evaluates it, too
@@ -566,7 +583,7 @@ base::Result<bool> Core::wait(const Done& done, base::Deadline deadline) {
     if (moved != 0)
       backoff.restart(moved);  // a round takes one batch at most, so more may be waiting
     else if (const Backoff::Step step = backoff.step(); step != Backoff::Step::spin)
-      yield_or_sleep(backoff, step, std::cref(holds));
+      yield_or_sleep(backoff, step, subject, std::cref(holds));
   }
   return true;
 }
@@ -584,7 +601,8 @@ base::Status Core::finish(PolledRequest& request) {
         if (!request.is_done()) core.abandon(request);
       }
     } abandoned{*this, request};
-    SHIM_TRY(wait([&] { return request.is_done(); }));
+    RequestSubject subject(request);
+    SHIM_TRY(wait([&] { return request.is_done(); }, subject));
   }
   if (request.error_) [[unlikely]]
     return std::move(*request.error_);

@@ -362,6 +362,10 @@ void Core::fail_link(Peer& from, const base::Error& why) {
 void Core::fail(Peer& gone, const base::Error& reason, std::optional<ProcessEnd> how) {
   if (gone.failure) return;
   gone.failure = reason.clone();
+  if (spec.log != nullptr)
+    spec.log->write_if_wanted(base::LogLevel::info, [&] {
+      return "lost process " + std::to_string(gone.process.rank) + ": " + gone.failure->text();
+    });
   const bool is_depended_on = this->is_depended_on(gone.process);
   for (Engine::Watched* watched : watched_)
     watched->is_gone = watched->is_gone || watched->process == gone.process;

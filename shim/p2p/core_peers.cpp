@@ -55,6 +55,11 @@ base::Status Core::open_link(Peer& to, Route route) {
   SHIM_TRY_ASSIGN(transport::Link * link, route.transport->open(route.address));
   to.transport = route.transport;
   to.link = link;
+  if (spec.log != nullptr)
+    spec.log->write_if_wanted(base::LogLevel::debug, [&] {
+      return "opened a link to process " + std::to_string(to.process.rank) + " over " +
+             std::string(route.transport->name());
+    });
   set_eager_end(to);
   ++counts.peers_contacted;
   mark_busy(to);

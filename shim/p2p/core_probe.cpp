@@ -52,16 +52,35 @@ class Core::Probing {
   const MessageAddress from_;
 };
 
+namespace {
+
+/// A call that waits for a message that it does not receive yet.
+class ProbeSubject final : public WaitSubject {
+ public:
+  explicit ProbeSubject(const MessageAddress& from) : from_(from) {}
+  void describe(WaitDescription& description) const override {
+    description.awaited.push_back(from_.awaited(Awaited::Kind::message));
+  }
+
+ private:
+  const MessageAddress from_;
+};
+
+}  // namespace
+
 template <typename Come>
-base::Status Core::await_from(const MessageAddress& from, const Come& condition) {
+base::Status Core::await_from(const MessageAddress& from, const Come& condition,
+                              WaitSubject& subject) {
   const Probing probing(*this, from);
   std::optional<base::Error> failure;
-  auto waited = wait([&] {
-    Guard guard = enter();
-    if (condition()) return true;
-    if (const base::Error* reason = failure_of(from)) failure = reason->clone();
-    return failure.has_value();
-  });
+  auto waited = wait(
+      [&] {
+        Guard guard = enter();
+        if (condition()) return true;
+        if (const base::Error* reason = failure_of(from)) failure = reason->clone();
+        return failure.has_value();
+      },
+      subject);
   if (failure) return std::move(*failure);
   if (!waited) return std::move(waited).error();
   return {};
@@ -69,15 +88,21 @@ base::Status Core::await_from(const MessageAddress& from, const Come& condition)
 
 template <typename Visit>
 base::Status Core::await_message(Context& context, int source, int tag, const Visit& visit) {
-  return await_from({&context, source, tag, Plane::user}, [&] {
-    StoredMessage* message = find_message(context, source, tag);
-    if (message != nullptr) visit(*message);
-    return message != nullptr;
-  });
+  const MessageAddress from{&context, source, tag, Plane::user};
+  ProbeSubject subject(from);
+  return await_from(
+      from,
+      [&] {
+        StoredMessage* message = find_message(context, source, tag);
+        if (message != nullptr) visit(*message);
+        return message != nullptr;
+      },
+      subject);
 }
 
-base::Status Engine::wait_for(Context& context, int rank, const std::function<bool()>& condition) {
-  return core_->await_from({&context, rank, kAnyTag, Plane::collective}, condition);
+base::Status Engine::wait_for(Context& context, int rank, const std::function<bool()>& condition,
+                              WaitSubject& subject) {
+  return core_->await_from({&context, rank, kAnyTag, Plane::collective}, condition, subject);
 }
 
 base::Result<MessageStatus> Engine::probe(Context& context, int source, int tag) {

@@ -141,13 +141,15 @@ bool Core::is_polled_by_others() {
          sleepers() != 0;
 }
 
-void Core::yield_or_sleep(Backoff& backoff, Backoff::Step step,
+void Core::yield_or_sleep(Backoff& backoff, Backoff::Step step, WaitSubject& subject,
                           const transport::Transport::LastCheck& last_check) {
   const bool sleeps = step == Backoff::Step::sleep;
   if (engines_->are_several() && backoff.should_poll_others() &&
       engines_->poll_others(*this, sleeps) != 0)
     return;
-  if (sleeps) sleep_once(backoff, last_check);
+  if (!sleeps) return;
+  report_if_due(subject);
+  sleep_once(backoff, last_check);
 }
 
 // Runs before this thread counts as asleep: the work may enter the engine, and would be taken for

@@ -88,6 +88,14 @@ struct ContextBases {
   }
 };
 
+/// Names a communicator in reports to the user. Any thread; shared by the communicator and its
+/// context, which may live longer.
+class ContextLabel {
+ public:
+  virtual ~ContextLabel() = default;
+  virtual std::string text() const = 0;
+};
+
 struct ContextSpec {
   /// processes that ranks of sends and receives refer to (an intercommunicator's remote group)
   std::shared_ptr<const Members> members;
@@ -95,6 +103,7 @@ struct ContextSpec {
   std::shared_ptr<const ContextBases> bases;  ///< bases of the members
   std::uint32_t own_base = 0;                 ///< base in messages to this process
   base::ContextPath path;                     ///< rest of the context ids; equal on all members
+  std::shared_ptr<const ContextLabel> label = nullptr;  ///< null: without a name
 };
 
 /// Numbers the collective calls on a communicator; the number of a call is the tag of its messages.
@@ -177,6 +186,65 @@ struct ContextDeleter {
 };
 using ContextPtr = std::unique_ptr<Context, ContextDeleter>;
 
+/// An event that a blocked call waits for, as reports name it.
+struct Awaited {
+  enum class Kind : std::uint8_t { message, receipt };  ///< receipt: that the rank receives
+  const Context* context = nullptr;
+  int rank = kAnySource;
+  int tag = kAnyTag;
+  Plane plane = Plane::user;
+  Kind kind = Kind::message;
+};
+
+/// Description of a blocked call for a report.
+struct WaitDescription {
+  const Context* context = nullptr;  ///< communicator of the call; null: none, or that of `awaited`
+  std::vector<Awaited> awaited;
+  std::string text;                 ///< replaces `awaited` if it is not empty
+  bool is_only_on_request = false;  ///< the caller reports by itself at the interval
+};
+
+/// WaitSubject is a blocked call as the wait loop reports it. It is on the stack of the call, and
+/// keeps the time of the call's first sleep, so one object may serve several waits of a call.
+class WaitSubject {
+ public:
+  WaitSubject() = default;
+  virtual ~WaitSubject() = default;
+  WaitSubject(const WaitSubject&) = delete;
+  WaitSubject& operator=(const WaitSubject&) = delete;
+  /// Describe the call. Called by the waiting thread, without the engine's lock.
+  virtual void describe(WaitDescription& description) const = 0;
+
+ private:
+  friend class Core;
+  base::Nanoseconds since_ = 0, next_report_ = 0;  ///< 0: the call has not slept yet
+  std::uint32_t requests_seen_ = 0;
+};
+
+/// A wait for an event that the text describes.
+class WaitFor final : public WaitSubject {
+ public:
+  enum class Reports : std::uint8_t { all, only_on_request };
+  explicit WaitFor(const char* what, Reports reports = Reports::all)
+      : what_(what), reports_(reports) {}
+  void describe(WaitDescription& description) const override {
+    description.text = what_;
+    description.is_only_on_request = reports_ == Reports::only_on_request;
+  }
+
+ private:
+  const char* what_;
+  Reports reports_;
+};
+
+/// Where blocked calls report, and what they need for it.
+struct WaitReports {
+  /// Number of reports that the user has requested by a signal; null: none can be requested.
+  const std::atomic<std::uint32_t>* requests = nullptr;
+  /// Return the name of the MPI function that the calling thread is in; "" if unknown.
+  std::function<std::string()> current_call;
+};
+
 /// An operation in progress. Owned by the caller that started it until Engine::release
 /// (MPI_Request_free: an active operation then finishes on its own). Other modules derive requests
 /// of their own, for example a collective in progress: they allocate them with new, advance them in
@@ -203,6 +271,8 @@ class Request {
   const base::Error* error() const { return error_ ? &*error_ : nullptr; }
   bool is_persistent() const { return persistent_; }
   bool is_active() const { return active_; }
+  /// Return what the operation waits for, for a report; nothing if unknown. Called by the owner.
+  virtual std::optional<Awaited> awaited() const { return std::nullopt; }
 
  protected:
   Request() = default;
@@ -269,6 +339,10 @@ class Router {
   /// True if a thread of the process receives packets now; a flush does not wait for a process
   /// where none does. Called with the engine's lock held: must not call the engine.
   virtual bool receives_packets(base::ProcessId) { return true; }
+  /// Return number, node and known state of a process, for reports. Any thread, without the lock.
+  virtual std::string describe(base::ProcessId process) {
+    return "process " + std::to_string(process.rank);
+  }
 };
 
 /// Called without the engine's lock for every control message that arrives. May call send_control.
@@ -287,6 +361,7 @@ struct EngineSpec {
   bool is_oversubscribed = false;  ///< see Engine::set_oversubscribed
   /// all engines of the process, in the order of creation; null: this is the only one
   std::shared_ptr<Engines> engines = nullptr;
+  WaitReports reports = {};
 };
 
 class Engine {
@@ -433,15 +508,18 @@ class Engine {
   void remove_progress(std::uint64_t number);
   /// Make progress until the condition holds (return true) or the deadline has passed (return
   /// false). Polls, then yields, then sleeps. The condition is evaluated without the engine's lock,
-  /// and not again once it has held.
+  /// and not again once it has held. Reports name `subject`, or the MPI function alone.
   base::Result<bool> wait_until(const std::function<bool()>& condition,
+                                base::Deadline deadline = base::Deadline::never());
+  base::Result<bool> wait_until(const std::function<bool()>& condition, WaitSubject& subject,
                                 base::Deadline deadline = base::Deadline::never());
 
   /// Make progress until a condition holds that the process of this rank makes true without a
   /// message, for example by a store to shared memory. The condition is evaluated under the
   /// engine's lock and must not call the engine. Errors: proc_aborted (the process has died or
   /// left).
-  base::Status wait_for(Context& context, int rank, const std::function<bool()>& condition);
+  base::Status wait_for(Context& context, int rank, const std::function<bool()>& condition,
+                        WaitSubject& subject);
   // --- collectives that fail (core_collective_failure.cpp)
   /// End all present and future collective operations on this communicator with this error, and
   /// notify the other members. Their collectives end as well; otherwise they might wait for this

@@ -155,7 +155,8 @@ base::Result<bool> Engine::test(Request& request) {
 }
 
 base::Status Engine::wait(Request& request) {
-  SHIM_TRY(core_->wait([&] { return request.has_settled(); }));
+  RequestSubject subject(request);
+  SHIM_TRY(core_->wait([&] { return request.has_settled(); }, subject));
   return {};
 }
 
@@ -218,22 +219,32 @@ void Engine::remove_progress(std::uint64_t number) {
 
 base::Result<bool> Engine::wait_until(const std::function<bool()>& condition,
                                       base::Deadline deadline) {
-  return core_->wait(condition, deadline);
+  WaitFor subject("");
+  return core_->wait(condition, subject, deadline);
+}
+
+base::Result<bool> Engine::wait_until(const std::function<bool()>& condition, WaitSubject& subject,
+                                      base::Deadline deadline) {
+  return core_->wait(condition, subject, deadline);
 }
 
 bool Engine::flush(base::Deadline deadline) {
-  auto flushed = core_->wait([this] { return core_->is_flushed(); }, deadline);
+  WaitFor subject("sent messages to leave this process");
+  auto flushed = core_->wait([this] { return core_->is_flushed(); }, subject, deadline);
   return flushed && *flushed;
 }
 
 bool Engine::flush(const Context& context, base::Deadline deadline) {
+  WaitFor subject("sent messages to leave this process, and for messages of freed receives");
   auto flushed = core_->wait(
-      [&] { return core_->has_no_freed_receives(context) && core_->is_flushed(); }, deadline);
+      [&] { return core_->has_no_freed_receives(context) && core_->is_flushed(); }, subject,
+      deadline);
   return flushed && *flushed;
 }
 
 bool Engine::flush_all(base::Deadline deadline) {
-  auto quiet = core_->wait([this] { return is_quiet(); }, deadline);
+  WaitFor subject("sent messages to leave this process, and for messages of freed receives");
+  auto quiet = core_->wait([this] { return is_quiet(); }, subject, deadline);
   return quiet && *quiet;
 }
 

@@ -47,6 +47,7 @@ struct MessageAddress {
   bool accepts_tag(int of_message) const {
     return of_message == tag || (tag == kAnyTag && of_message >= 0);
   }
+  Awaited awaited(Awaited::Kind kind) const { return {context, rank, tag, plane, kind}; }
 };
 
 class SendRequest final : public Request,
@@ -58,6 +59,9 @@ class SendRequest final : public Request,
 
   /// Copy the data into memory that the engine owns.
   void keep_copy();
+  std::optional<Awaited> awaited() const override {
+    return address.awaited(Awaited::Kind::receipt);
+  }
 
   MessageAddress address;
   SendBuffer data;
@@ -107,6 +111,10 @@ class ReceiveRequest final : public Request,
   [[gnu::always_inline]] ReceiveRequest(Core& of_core, const MessageAddress& from,
                                         const types::Buffer& where)
       : Request(of_core), address{from.context, from.rank, from.tag, from.plane}, into(where) {}
+
+  std::optional<Awaited> awaited() const override {
+    return address.awaited(Awaited::Kind::message);
+  }
 
   MessageAddress address;
   ReceiveBuffer into;

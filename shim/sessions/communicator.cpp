@@ -18,13 +18,36 @@ static constexpr std::string_view kHints[] = {"mpi_assert_no_any_tag",
                                               "mpi_assert_strict_persistent_collective_ordering",
                                               "mpi_assert_memory_alloc_kinds"};
 
+namespace {
+
+std::shared_ptr<CommunicatorLabel> label_of(const Process& process,
+                                            const Communicator::Parts& parts) {
+  const bool records_origin = process.log().wants(base::LogLevel::debug);
+  return std::make_shared<CommunicatorLabel>(
+      parts.name, CommunicatorLabel::Facts{
+                      .tag = parts.tag,
+                      .is_derived = parts.is_derived,
+                      .rank = parts.context.own_rank,
+                      .size = parts.group->size(),
+                      .remote_size = parts.remote != nullptr ? parts.remote->size() : -1,
+                      .made_at = records_origin ? base::current_call_site() : base::CallSite()});
+}
+
+p2p::ContextSpec labelled(p2p::ContextSpec spec, std::shared_ptr<const p2p::ContextLabel> label) {
+  spec.label = std::move(label);
+  return spec;
+}
+
+}  // namespace
+
 Communicator::Communicator(Process& process, Parts parts)
     : process_(&process),
       parts_(std::move(parts)),
       rank_(parts_.context.own_rank),
       size_(parts_.group->size()),
       peers_(parts_.context.members->size()),
-      context_(process.engine(parts_.vci).make_context(parts_.context)),
+      label_(label_of(process, parts_)),
+      context_(process.engine(parts_.vci).make_context(labelled(parts_.context, label_))),
       coll_(process.engine(parts_.vci), *context_, process.scratch(), rank_, peers_,
             parts_.local ? &parts_.local->coll() : nullptr, this),
       children_(is_inter() ? 1 : 0) {
@@ -36,9 +59,25 @@ Communicator::~Communicator() {
     process_->consensuses().close(scope_of(*this));
 }
 
+namespace {
+
+/// Return what the collectives of a communicator use, from which the table of algorithms selects.
+const char* collectives_text(const coll::Comm& comm) {
+  if (comm.sharing() != coll::MemorySharing::nothing)
+    return "shared memory, or messages within the node";
+  return comm.nodes() != nullptr ? "messages, first within each node" : "messages";
+}
+
+}  // namespace
+
 std::shared_ptr<Communicator> Communicator::make(Process& process, Parts parts) {
   auto communicator = std::make_shared<Communicator>(process, std::move(parts));
   communicator->session()->register_object(communicator);
+  process.log().write_if_wanted(base::LogLevel::debug, [&] {
+    return "created " + communicator->description_with_origin() + " in VCI " +
+           std::to_string(communicator->vci()) + "; collectives over " +
+           collectives_text(communicator->coll());
+  });
   return communicator;
 }
 
@@ -50,16 +89,6 @@ ErrorHandlerPtr Communicator::error_handler() const {
 void Communicator::set_error_handler(ErrorHandlerPtr handler) {
   std::lock_guard guard(mutex_);
   parts_.error_handler = std::move(handler);
-}
-
-std::string Communicator::name() const {
-  std::lock_guard guard(mutex_);
-  return parts_.name;
-}
-
-void Communicator::set_name(std::string name) {
-  std::lock_guard guard(mutex_);
-  parts_.name = std::move(name);
 }
 
 base::Status Communicator::adopt_hints(const InfoPtr& hints) {
@@ -104,16 +133,6 @@ std::unique_ptr<transport::ShmCollHandle> Communicator::open_coll_segment(
     transport::ShmCollSegmentId segment_id) const {
   return process_->coll_segments()->open(segment_id, process_->slots_of(*parts_.context.members),
                                          rank_, process_->area(parts_.vci));
-}
-
-std::string Communicator::description() const {
-  std::string given = name();
-  const std::string named = "communicator " +
-                            (given.empty() ? "without a name" : "\"" + given + "\"") + " of ";
-  if (is_inter())
-    return "inter" + named + std::to_string(size_) + " and " + std::to_string(peers_) +
-           " processes";
-  return named + std::to_string(size_) + (size_ == 1 ? " process" : " processes");
 }
 
 std::optional<base::ContextPath> Communicator::next_child_path() {

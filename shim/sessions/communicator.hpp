@@ -15,6 +15,7 @@
 #include "shim/coll/coll.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/sessions/attributes.hpp"
+#include "shim/sessions/communicator_label.hpp"
 #include "shim/sessions/error_handler.hpp"
 #include "shim/sessions/failure_order.hpp"
 #include "shim/sessions/group.hpp"
@@ -40,6 +41,8 @@ class Communicator final : public Described, private coll::Locality {
     GroupPtr remote;  ///< null for intracommunicators
     /// Intracommunicator of the local group, for collectives within it.
     std::shared_ptr<Communicator> local;
+    std::string tag = {};  ///< creation tag, also of the communicator that this one derives from
+    bool is_derived = false;
   };
   /// Local. make() also registers the communicator with its session.
   Communicator(Process& process, Parts parts);
@@ -68,8 +71,8 @@ class Communicator final : public Described, private coll::Locality {
 
   ErrorHandlerPtr error_handler() const;
   void set_error_handler(ErrorHandlerPtr handler);
-  std::string name() const;
-  void set_name(std::string name);
+  std::string name() const { return label_->name(); }
+  void set_name(std::string name) { label_->set_name(std::move(name)); }
   const Topology& topology() const { return topology_; }
   void set_topology(Topology topology) { topology_ = std::move(topology); }
   // Null if the communicator has another topology.
@@ -85,7 +88,8 @@ class Communicator final : public Described, private coll::Locality {
   base::Status adopt_hints(const InfoPtr& hints);
   /// Return the attributes that users cached.
   Attributes& attributes() { return attributes_; }
-  std::string description() const override;
+  std::string description() const override { return label_->description(); }
+  std::string description_with_origin() const override { return label_->description_with_origin(); }
 
   /// Return the context path of the next child (base::ContextPath); nothing if none is left, so
   /// that the child's creation must communicate. All members call it at each child creation, in
@@ -113,9 +117,10 @@ class Communicator final : public Described, private coll::Locality {
   Process* process_;
   Parts parts_;
   int rank_, size_, peers_;
+  std::shared_ptr<CommunicatorLabel> label_;
   p2p::ContextPtr context_;
   coll::Comm coll_;
-  mutable std::mutex mutex_;  ///< guards handler and name in parts_
+  mutable std::mutex mutex_;  ///< guards the handler in parts_
   /// A plain count, pairs with nothing; child 1 of an intercommunicator is local().
   std::atomic<std::uint32_t> children_;
   std::atomic<std::uint32_t> consensuses_{0};  ///< a plain count, pairs with nothing

@@ -42,7 +42,14 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
                                    .error_handler = std::move(handler),
                                    .info = info ? info->duplicate() : nullptr,
                                    .name = "",
-                                   .vci = agreement.vci});
+                                   .vci = agreement.vci,
+                                   .remote = nullptr,
+                                   .local = nullptr,
+                                   .tag = tag});
+  process.log().write_if_wanted(base::LogLevel::info, [&] {
+    return "created " + made->description() + " over group " + group->text() +
+           (text.empty() ? "" : ", " + text);
+  });
   operation.end_all();
   return made;
 }

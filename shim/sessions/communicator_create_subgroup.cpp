@@ -38,7 +38,11 @@ base::Result<CommunicatorPtr> create_subgroup(const CommunicatorPtr& parent, Gro
                                            .error_handler = parent->error_handler(),
                                            .info = nullptr,
                                            .name = "",
-                                           .vci = agreement.vci});
+                                           .vci = agreement.vci,
+                                           .remote = nullptr,
+                                           .local = nullptr,
+                                           .tag = parent->parts().tag,
+                                           .is_derived = true});
   operation.end_all();
   return made;
 }

@@ -292,13 +292,20 @@ base::Result<Agreement> Creations::agree(const Call& call, const CreationRoles& 
   JoinedCall joined(*this);
   SHIM_TRY(join(call, roles, own, joined));
   const CreationPtr& creation = joined.creation;
+  CreationSubject subject(*this, creation);
   auto waited = process_.engine().wait_until(
-      [&] { return fail_if_ended(creation, call) || advance(creation); });
+      [&] { return fail_if_ended(creation, call) || advance(creation); }, subject);
   wait_for_queued_failures();
   std::lock_guard guard(mutex_);
   if (!waited && !creation->is_over()) fail(creation, waited.error(), {creation->roles.self});
   if (creation->failure) return creation->failure->clone();
   return *creation->agreement;
+}
+
+void Creations::CreationSubject::describe(p2p::WaitDescription& description) const {
+  std::lock_guard guard(of_.mutex_);
+  description.text = of_.describe_missing(*creation_) + ", in the " + name_of(*creation_);
+  description.is_only_on_request = true;  // report_when_due
 }
 
 void Creations::wait_for_queued_failures() {

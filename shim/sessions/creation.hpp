@@ -201,6 +201,18 @@ class Creations {
   void record_addresses(const Creation& creation, const MemberTable& entries);
   MemberTable for_local_node(const Creation& creation, const MemberTable& entries) const;
 
+  /// A call that waits for the other members' contributions.
+  class CreationSubject final : public p2p::WaitSubject {
+   public:
+    CreationSubject(const Creations& of, const CreationPtr& creation)
+        : of_(of), creation_(creation) {}
+    void describe(p2p::WaitDescription& description) const override;
+
+   private:
+    const Creations& of_;
+    const CreationPtr& creation_;
+  };
+
   // creation_rendezvous.cpp
   /// Call that waits at a shared-memory rendezvous, from begin_rendezvous() on. An exception may
   /// end the wait.

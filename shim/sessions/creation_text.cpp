@@ -29,7 +29,9 @@ std::string Creations::describe(const Creation& creation, int rank) const {
   const auto& nodes = process_.bootstrap().node_map();
   std::string text = "process " + std::to_string(process.rank) + " (rank " + std::to_string(rank) +
                      " of the group, node " + nodes.host(nodes.node_of(process.rank));
-  if (process_.is_local(process) && !process_.has_session(process)) text += ", has no session";
+  if (process_.is_local(process) && !process_.has_session(process))
+    text += process_.has_finalized(process) ? ", has finalized its last session"
+                                            : ", has no session";
   return text + ")";
 }
 
@@ -54,6 +56,7 @@ std::string Creations::liveness_text(const Creation& creation, int rank) const {
     return ", no message received yet" + (reason.empty() ? "" : ": " + reason);
   }
   if (process_.has_session(process)) return ", which has a session and has not answered yet";
+  if (process_.has_finalized(process)) return "; it cannot join unless it opens a session again";
   return "; either it has not opened a session, or it does not share " +
          process_.shared_memory_folder() +
          " with this process (then set INTERSESSION_TRANSPORT=fabric)";

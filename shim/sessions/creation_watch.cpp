@@ -204,10 +204,10 @@ bool Creations::fail_on_separate_shared_memory(const CreationPtr& creation, base
 /// Query missing members, also to detect unreachable processes (has_ended), and report them when
 /// due.
 void Creations::report_when_due(Creation& creation, base::Nanoseconds now) {
-  const bool is_reported = process_.settings().report_after > 0;
-  const auto interval = is_reported
-                            ? static_cast<base::Nanoseconds>(process_.settings().report_after * 1e9)
-                            : kQueryInterval;
+  const double seconds = base::creation_report_interval(process_.settings());
+  const bool is_reported = seconds > 0;
+  const auto interval = is_reported ? static_cast<base::Nanoseconds>(seconds * 1e9)
+                                    : kQueryInterval;
   const base::Nanoseconds ahead = std::min(kQueryLead, interval / 2);
   if (creation.next_report == 0) {
     creation.next_report = creation.started + interval;

@@ -29,6 +29,8 @@ Communicator::Parts inherited(const Communicator& parent, GroupPtr group) {
   parts.context.members = std::move(group);
   parts.context.own_rank = rank;
   parts.error_handler = parent.error_handler();
+  parts.tag = parent.parts().tag;
+  parts.is_derived = true;
   parts.vci = parent.vci();  // its bases are known there, and so are its routes to all members
   return parts;
 }

@@ -120,8 +120,11 @@ base::Result<CommunicatorPtr> make_of_color(const Communicator& parent, const Bo
   const auto& leader = comes_first(*local.group, *remote.group)
                            ? offers.local[static_cast<std::size_t>(local_ranks.front())]
                            : offers.remote[static_cast<std::size_t>(remote_ranks.front())];
-  Communicator::Parts parts{
-      .session = parent.session(), .id = id_in(leader), .error_handler = parent.error_handler()};
+  Communicator::Parts parts{.session = parent.session(),
+                            .id = id_in(leader),
+                            .error_handler = parent.error_handler(),
+                            .tag = parent.parts().tag,
+                            .is_derived = true};
   return make_inter(parent.process(), std::move(parts), std::move(local), std::move(remote));
 }
 
@@ -172,8 +175,11 @@ base::Result<CommunicatorPtr> duplicate_inter(const CommunicatorPtr& parent) {
     SHIM_TRY_ASSIGN(CommunicatorPtr made, make_of_color(*parent, offers, 0));
     return own.used_by(std::move(made));
   }
-  Communicator::Parts parts{
-      .session = parent->session(), .id = parent->id(), .error_handler = parent->error_handler()};
+  Communicator::Parts parts{.session = parent->session(),
+                            .id = parent->id(),
+                            .error_handler = parent->error_handler(),
+                            .tag = parent->parts().tag,
+                            .is_derived = true};
   parts.context.path = *path;
   const auto& bases = *parent->parts().context.bases;
   const auto& local_bases = *parent->local()->parts().context.bases;

@@ -148,7 +148,10 @@ base::Result<CommunicatorPtr> intercomm_create(const CommunicatorPtr& local, int
     return not_disjoint(ErrorClass::comm, *common);
   const std::string scope = "intercommunicator " + std::to_string(other.creation_id.leader) + "/" +
                             std::to_string(other.creation_id.counter);
-  Communicator::Parts parts{.session = local->session(), .error_handler = local->error_handler()};
+  Communicator::Parts parts{.session = local->session(),
+                            .error_handler = local->error_handler(),
+                            .tag = local->parts().tag,
+                            .is_derived = true};
   return create_from_both_groups(local->process(), std::move(parts), local, other.group, scope, "");
 }
 
@@ -180,7 +183,8 @@ base::Result<CommunicatorPtr> intercomm_create_from_groups(const SessionPtr& ses
   SHIM_TRY_ASSIGN(Bytes received, bcast_result(*within, local_leader, std::move(found)));
   Communicator::Parts parts{.session = session,
                             .error_handler = std::move(handler),
-                            .info = info ? info->duplicate() : nullptr};
+                            .info = info ? info->duplicate() : nullptr,
+                            .tag = tag};
   return create_from_both_groups(process, std::move(parts), within, unpack(received).group,
                                  "both groups", tag);
 }

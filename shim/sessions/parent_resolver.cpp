@@ -81,13 +81,14 @@ base::Status fence_world(Process& process, const base::TracedOperation& during) 
   std::iota(all.begin(), all.end(), 0u);
   SHIM_TRY_ASSIGN(auto fence, process.bootstrap().fence(all));
   base::Status failed;
-  auto next_report = base::Deadline::from_setting(process.settings().report_after);
+  const double report_interval = base::creation_report_interval(process.settings());
+  auto next_report = base::Deadline::from_setting(report_interval);
   auto is_over = [&] {
     auto polled = fence->poll();
     if (!polled) failed = std::move(polled).error();
     if (!failed || polled->has_value()) return true;
     if (next_report.passed()) {
-      next_report = base::Deadline::from_setting(process.settings().report_after);
+      next_report = base::Deadline::from_setting(report_interval);
       process.log().write(base::LogLevel::warn,
                           "not all processes of the job have entered the fence yet; " +
                               std::string(kCallersOfFence));
@@ -95,8 +96,10 @@ base::Status fence_world(Process& process, const base::TracedOperation& during) 
     return false;
   };
   const double seconds = process.settings().create_timeout;
-  SHIM_TRY_ASSIGN(bool in_time,
-                  process.engine().wait_until(is_over, base::Deadline::from_setting(seconds)));
+  p2p::WaitFor subject("all processes of the job to create (INTERSESSION_EXCHANGE=world_fence)",
+                       p2p::WaitFor::Reports::only_on_request);
+  SHIM_TRY_ASSIGN(bool in_time, process.engine().wait_until(is_over, subject,
+                                                            base::Deadline::from_setting(seconds)));
   if (in_time && failed) during.end(base::Phase::world_fence);
   if (in_time) return failed;
   return base::Error(base::ErrorClass::other,

@@ -51,11 +51,21 @@ base::Status Process::set_up(Factories factories) {
   log_.set_who(location_.host + ":" + std::to_string(job.rank));
   if (const auto warning = bootstrap_->warning(); warning && incarnation_ == 0)
     log_.write(base::LogLevel::warn, *warning);
+  log_.write_if_wanted(base::LogLevel::info, [&] {
+    return "found process " + std::to_string(job.rank) + " of " + std::to_string(job.size) +
+           " in job " + job.world_name + " by " + std::string(bootstrap_->name()) + "; node has " +
+           std::to_string(location_.local_ranks.size()) + " of them, the job has " +
+           std::to_string(location_.node_count) + (location_.node_count == 1 ? " node" : " nodes");
+  });
   if (factories_.phases != nullptr)
     factories_.phases->set_process(job.rank, job.size, location_.host);
   sets_ = std::make_unique<ProcessSets>(settings_, *bootstrap_, log_);
   start.begin(base::Phase::node_segment);
   SHIM_TRY(set_up_node());
+  log_.write_if_wanted(base::LogLevel::debug, [this] {
+    return segment_ ? "attached to the node's shared memory in " + factories_.segment_directory
+                    : std::string("uses no shared memory");
+  });
   start.next(base::Phase::node_map);
   SHIM_TRY(resolve_node_map());
   start.end_all();
@@ -72,6 +82,15 @@ base::Status Process::set_up(Factories factories) {
   for (p2p::Engine* engine : engines())
     engine->release_ownership();  // another thread may use the engine
   start.end_all();
+  log_.write_if_wanted(base::LogLevel::info, [this] {
+    return "started with VCI 0 of " + std::to_string(vci_count_) + "; transports " +
+           std::string(shm_transport_ ? "shm and self" : "self") + ", " +
+           (location_.node_count == 1    ? "no other node"
+            : settings_.provider.empty() ? "TCP to other nodes"
+                                         : "libfabric " + settings_.provider + " to other nodes") +
+           "; exchange " + settings_.exchange + "; matching " + settings_.matching +
+           (is_oversubscribed() ? "; processes outnumber cores: waiting threads do not spin" : "");
+  });
   return {};
 }
 
@@ -94,8 +113,12 @@ base::Status Process::begin_early_fence(const base::TracedOperation& start) {
 
 void Process::set_up_engine() {
   self_transport_ = transport::make_self();
-  p2p::EngineSpec spec{
-      .settings = settings_, .log = &log_, .self = self(), .router = this, .engines = all_engines_};
+  p2p::EngineSpec spec{.settings = settings_,
+                       .log = &log_,
+                       .self = self(),
+                       .router = this,
+                       .engines = all_engines_,
+                       .reports = factories_.reports};
   if (shm_transport_) spec.transports.push_back(shm_transport_.get());
   spec.transports.push_back(self_transport_.get());
   spec.is_oversubscribed = is_oversubscribed();
@@ -145,7 +168,8 @@ base::Status Process::open_vci(std::uint32_t vci) {
                               .log = &log_,
                               .self = self(),
                               .is_oversubscribed = is_oversubscribed(),
-                              .engines = all_engines_},
+                              .engines = all_engines_,
+                              .reports = factories_.reports},
                    .of_process = *this,
                    .area = nullptr,
                    .shm = shm_settings(settings_, bootstrap_->job())};
@@ -194,6 +218,11 @@ transport::FabricResult Process::open_fabric() {
   const base::TracedOperation opening(factories_.phases, base::OperationKind::fabric);
   opening.begin(base::Phase::fabric);
   auto opened = factories_.fabric(settings_);
+  log_.write_if_wanted(base::LogLevel::info, [&] {
+    return "libfabric provider " + settings_.provider +
+           (opened ? " opened: " + std::string((*opened)->name())
+                   : " cannot be opened: " + opened.error().text());
+  });
   if (opened) opening.end_all();
   if (opened && settings_.matching == "provider" && !(*opened)->may_match())
     log_.write(base::LogLevel::warn,
@@ -292,6 +321,13 @@ bool Process::flush() {
 Process::~Process() {
   const base::TracedOperation end(engine_ ? factories_.phases : nullptr, base::OperationKind::end);
   if (creations_) creations_->close();
+  if (engine_)
+    log_.write_if_wanted(base::LogLevel::info, [this] {
+      const auto counts = engine_->counts();
+      return "ends its last session; VCI 0 sent " + std::to_string(counts.eager_sent) +
+             " eager and " + std::to_string(counts.rendezvous_sent) + " rendezvous messages to " +
+             std::to_string(counts.peers_contacted) + " processes";
+    });
   end.begin(base::Phase::flush);
   if (engine_ && !flush())
     log_.write(base::LogLevel::warn,
@@ -378,6 +414,8 @@ base::Result<transport::Net*> Process::network() {
   factories_.history->started.store(incarnation_ + 1, std::memory_order_relaxed);
   if (settings_.fabric_opens == "creation") network_->open_fabric_early();
   engine_->add_transport(*network_);
+  log_.write_if_wanted(base::LogLevel::info,
+                       [] { return std::string("accepts connections from other nodes"); });
   return network_.get();
 }
 
@@ -500,6 +538,17 @@ bool Process::has_lost_launcher() {
         base::LogLevel::error,
         "the launcher of this process has exited; operations that wait for other processes fail");
   return true;
+}
+
+std::string Process::describe(base::ProcessId process) {
+  if (process.world != 0) return "process " + std::to_string(process.rank) + " of another world";
+  const auto& nodes = bootstrap_->node_map();
+  std::string text = "process " + std::to_string(process.rank) + ", node " +
+                     nodes.host(nodes.node_of(process.rank));
+  if (!is_local(process)) return text;
+  if (has_died(process)) return text + ", has died";
+  if (has_session(process)) return text;
+  return text + (has_finalized(process) ? ", has finalized its last session" : ", has no session");
 }
 
 bool Process::is_running(base::ProcessId process) const {

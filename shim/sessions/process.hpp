@@ -86,6 +86,8 @@ struct Factories {
   bool nodes_share_machine = false;  ///< simulated nodes of a test share this machine
   /// Listener for the phases of starts and creations; outlives all Process objects. Null: none.
   base::PhaseListener* phases = nullptr;
+  /// Passed to the engines for reports of blocked calls; references outlive all Process objects.
+  p2p::WaitReports reports = {};
   /// Return the production factories: open_bootstrap and transport/ofi. One set serves all Process
   /// objects of an OS process.
   static Factories standard();
@@ -288,6 +290,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   bool is_alive(base::ProcessId process) override {
     return !has_lost_launcher() && is_running(process);
   }
+  std::string describe(base::ProcessId process) override;
   bool has_died(base::ProcessId process) override {
     return is_local(process) && segment_->has_died(slot_of(process));
   }

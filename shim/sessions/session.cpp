@@ -159,7 +159,7 @@ std::vector<std::string> Session::living_objects() {
   }
   // called without the lock: an object and its session may be released meanwhile
   std::vector<std::string> descriptions;
-  for (const auto& object : living) descriptions.push_back(object->description());
+  for (const auto& object : living) descriptions.push_back(object->description_with_origin());
   return descriptions;
 }
 

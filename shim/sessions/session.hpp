@@ -55,6 +55,8 @@ class Described {
  public:
   virtual ~Described() = default;
   virtual std::string description() const = 0;
+  /// Return the description and where the program created the object, if known.
+  virtual std::string description_with_origin() const { return description(); }
 };
 
 class Session {
@@ -73,6 +75,10 @@ class Session {
   base::Result<std::uint32_t> vci();
   ThreadLevel thread_level() const { return options_.level; }
   bool is_strict() const { return options_.strict_finalize; }
+  /// Record that the program has got a handle (MPI_Session_init), or has finalized it.
+  void set_open(bool is_open) { is_open_.store(is_open, std::memory_order_relaxed); }
+  /// True from MPI_Session_init to MPI_Session_finalize.
+  bool is_open() const { return is_open_.load(std::memory_order_relaxed); }
   ErrorHandlerPtr error_handler() const;
   void set_error_handler(ErrorHandlerPtr handler);
 
@@ -103,6 +109,7 @@ class Session {
   const SessionOptions options_;
   const std::thread::id opener_;
   mutable std::atomic<bool> is_registered_{false};  ///< with the Process; pairs with nothing
+  std::atomic<bool> is_open_{false};                ///< for a report; pairs with nothing
   mutable std::mutex mutex_;                        ///< guards all members below
   ErrorHandlerPtr handler_;
   std::optional<std::uint32_t> vci_;

@@ -250,10 +250,28 @@ const Decision* SurvivorCall::advance() {
   return decision_ = process.consensuses().advance(consensus_);
 }
 
+namespace {
+
+/// A call that waits for the agreement of the living members.
+class AgreementSubject final : public p2p::WaitSubject {
+ public:
+  explicit AgreementSubject(const p2p::Context& context) : context_(context) {}
+  void describe(p2p::WaitDescription& description) const override {
+    description.context = &context_;
+    description.text = "the agreement of the living members";
+  }
+
+ private:
+  const p2p::Context& context_;
+};
+
+}  // namespace
+
 base::Result<const Decision*> SurvivorCall::wait() {
   Process& process = comm_->process();
+  AgreementSubject subject(comm_->context());
   SHIM_TRY(process.engine().wait_until(
-      [&] { return (decision_ = process.consensuses().advance(consensus_)) != nullptr; }));
+      [&] { return (decision_ = process.consensuses().advance(consensus_)) != nullptr; }, subject));
   return decision_;
 }
 

@@ -38,6 +38,7 @@ class Vci final : private p2p::Router {
   bool receives_packets(base::ProcessId process) override {
     return of_process_.receives_packets(process);
   }
+  std::string describe(base::ProcessId process) override { return of_process_.describe(process); }
 
   const base::ProcessId own_;  ///< the engine calls route_to before make() returns
   // destroyed in reverse

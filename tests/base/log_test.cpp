@@ -46,6 +46,34 @@ TEST(Logs, EachLineNamesTheProcessAndTheLevel) {
             "intersession[node3:17] warn: first\nintersession[node3:17] error: second\n");
 }
 
+TEST(Logs, AtInfoAndDebugEachLineNamesTimeAndThread) {
+  for (const LogLevel level : {LogLevel::info, LogLevel::debug}) {
+    Pipe pipe;
+    const Log log(level, "node3:17", pipe.descriptor());
+    log.write(LogLevel::warn, "first");
+    const std::string text = pipe.text();
+    EXPECT_THAT(text,
+                testing::MatchesRegex("intersession.node3:17. [0-9][0-9]:[0-9][0-9]:[0-9][0-9]"
+                                      "\\.[0-9][0-9][0-9][0-9][0-9][0-9] thread [0-9]+ "
+                                      "warn: first\n"));
+    EXPECT_THAT(text, testing::HasSubstr("thread " + std::to_string(::gettid()) + " "));
+  }
+}
+
+TEST(Logs, ComposeNoTextOfALevelThatIsNotWritten) {
+  Pipe pipe;
+  const Log log(LogLevel::info, "node3:17", pipe.descriptor());
+  bool is_composed = false;
+  const auto compose = [&] {
+    is_composed = true;
+    return std::string("text");
+  };
+  log.write_if_wanted(LogLevel::debug, compose);
+  EXPECT_FALSE(is_composed);
+  log.write_if_wanted(LogLevel::info, compose);
+  EXPECT_TRUE(is_composed);
+}
+
 TEST(Logs, EachLevelIncludesMoreSevereLevels) {
   EXPECT_TRUE(Log(Log::level_of("debug")).wants(LogLevel::info));
   EXPECT_TRUE(Log(Log::level_of("error")).wants(LogLevel::error));

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <csignal>
 #include <map>
 #include <set>
 
@@ -60,6 +61,23 @@ TEST(Settings, NumbersTimesAndBooleansAreParsed) {
     EXPECT_TRUE(settings_with("INTERSESSION_SINGLE_COPY", yes).single_copy);
   for (const char* no : {"0", "false", "no", "off"})
     EXPECT_FALSE(settings_with("INTERSESSION_SINGLE_COPY", no).single_copy);
+}
+
+TEST(Settings, ReportSignalIsANameOrTheNumberOfARealTimeSignal) {
+  EXPECT_EQ(report_signal_of(Settings()), 0);
+  for (const char* name : {"USR1", "SIGUSR1"})
+    EXPECT_EQ(report_signal_of(settings_with("INTERSESSION_REPORT_SIGNAL", name)), SIGUSR1);
+  const std::string real_time = std::to_string(SIGRTMIN + 1);
+  EXPECT_EQ(report_signal_of(settings_with("INTERSESSION_REPORT_SIGNAL", real_time)), SIGRTMIN + 1);
+  for (const char* other : {"KILL", "9", "usr1", "SIG"})
+    EXPECT_FALSE(read_with("INTERSESSION_REPORT_SIGNAL", other)) << other;
+}
+
+TEST(Settings, OnlyCreationsReportUnlessTheIntervalIsSet) {
+  EXPECT_LT(Settings().report_after, 0);
+  EXPECT_EQ(creation_report_interval(Settings()), 10);
+  EXPECT_EQ(creation_report_interval(settings_with("INTERSESSION_REPORT_AFTER", "0")), 0);
+  EXPECT_EQ(creation_report_interval(settings_with("INTERSESSION_REPORT_AFTER", "2")), 2);
 }
 
 TEST(Settings, ErrorNamesAVariableWithAnInvalidValue) {

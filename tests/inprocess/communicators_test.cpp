@@ -303,12 +303,17 @@ TEST(Communicator, IsListedAsObjectOfItsSession) {
   cluster.run([](Member& member) {
     CommunicatorPtr self = member.create({0}, "test.self");
     EXPECT_EQ(member.session()->living_objects(),
-              std::vector<std::string>{"communicator without a name of 1 process"});
+              std::vector<std::string>{
+                  "communicator without a name of 1 process (with creation tag \"test.self\")"});
     self->set_name("forgotten");
     EXPECT_EQ(member.session()->living_objects(),
-              std::vector<std::string>{"communicator \"forgotten\" of 1 process"});
+              std::vector<std::string>{
+                  "communicator \"forgotten\" of 1 process (with creation tag \"test.self\")"});
     CommunicatorPtr copy = *duplicate(self, false);
     EXPECT_EQ(copy->name(), "");
+    EXPECT_EQ(copy->description(),
+              "communicator without a name of 1 process (derived from one with creation tag "
+              "\"test.self\")");
     EXPECT_EQ(member.session()->living_objects().size(), 2u);
     member.end();  // the communicators keep the process alive
     exercise(copy, 1);

@@ -31,11 +31,10 @@ base::Status check_address(const void* address, bool has_data) {
 }
 
 Error bad_rank(const sessions::Communicator& comm, int rank, const char* what) {
-  std::string name = comm.name();
   return Error(ErrorClass::rank, std::string(what) + " rank " + std::to_string(rank) +
                                      " is not in 0…" + std::to_string(comm.peers() - 1) +
-                                     (comm.is_inter() ? " of the remote group" : "") +
-                                     " of communicator \"" + name + "\"");
+                                     (comm.is_inter() ? " of the remote group" : "") + " of the " +
+                                     comm.description());
 }
 
 Error bad_tag(int tag) {

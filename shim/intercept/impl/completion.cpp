@@ -17,6 +17,29 @@ base::Status spin_until(const std::function<bool()>& condition,
   return {};
 }
 
+namespace {
+
+/// A call that waits for a request that the interposition layer implements.
+class PolledSubject final : public p2p::WaitSubject {
+ public:
+  explicit PolledSubject(const RequestObject& object) : object_(object) {}
+  void describe(p2p::WaitDescription& description) const override {
+    list_awaited(object_, description);
+  }
+
+ private:
+  const RequestObject& object_;
+};
+
+}  // namespace
+
+void list_awaited(const RequestObject& object, p2p::WaitDescription& description) {
+  if (is_ready(object)) return;
+  if (object.comm != nullptr) description.context = &object.comm->context();
+  const p2p::Request* const request = object.polled != nullptr ? object.polled : object.request;
+  if (const auto awaited = request->awaited()) description.awaited.push_back(*awaited);
+}
+
 namespace slow {
 
 FailurePtr failed(const CommReference& on, const base::Error& error) {
@@ -70,7 +93,8 @@ base::Status wait(RequestObject& object) {
   auto is_over = [&] { return is_ready(object); };
   if (object.comm == nullptr || object.polled->needs_native_progress())
     return spin_until(is_over, [&] { return progress(object); });
-  SHIM_TRY(engine_of(*object.comm).wait_until(is_over));
+  PolledSubject subject(object);
+  SHIM_TRY(engine_of(*object.comm).wait_until(is_over, subject));
   return {};
 }
 

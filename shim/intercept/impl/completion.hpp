@@ -59,6 +59,9 @@ int finish(const FailedOperation& failure, const char* function);
 base::Status spin_until(const std::function<bool()>& condition,
                         const std::function<base::Status()>& progress);
 
+/// Add what a request waits for to the description of a blocked call, unless it is complete.
+void list_awaited(const RequestObject& object, p2p::WaitDescription& description);
+
 /// Call the error handler once; return the code for the user.
 inline int finish(const FailurePtr& failure, const char* function) {
   return failure == nullptr ? MPI_SUCCESS : slow::finish(*failure, function);

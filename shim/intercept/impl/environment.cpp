@@ -32,7 +32,7 @@ int Abort(MPI_Comm comm, int errorcode) {
   if (is_forked_child())
     end_job(abort_text("a communicator in a child made by fork()", errorcode), errorcode);
   if (!found) return fail(Subject(), "MPI_Abort", found.error());
-  end_job(abort_text("communicator \"" + (*found)->name() + "\"", errorcode), errorcode);
+  end_job(abort_text("the " + (*found)->description(), errorcode), errorcode);
 }
 
 }  // namespace impl

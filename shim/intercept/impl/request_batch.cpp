@@ -142,20 +142,38 @@ base::Status RequestBatch::progress() {
   return progress_others();
 }
 
+namespace {
+
+/// A call that waits for requests of an array.
+class BatchSubject final : public p2p::WaitSubject {
+ public:
+  explicit BatchSubject(const RequestBatch& batch) : batch_(batch) {}
+  void describe(p2p::WaitDescription& description) const override {
+    for (const RequestBatch::Ours& ours : batch_.ours()) list_awaited(*ours.object, description);
+  }
+
+ private:
+  const RequestBatch& batch_;
+};
+
+}  // namespace
+
 /// Wait in one engine, and progress the others meanwhile.
 base::Status RequestBatch::wait_until(const std::function<bool()>& condition) {
   if (engine_ == nullptr || needs_native_progress_)
     return spin_until(condition, [this] { return progress(); });
+  BatchSubject subject(*this);
   if (other_engines_.empty()) [[likely]] {
-    SHIM_TRY(engine_->wait_until(condition));
+    SHIM_TRY(engine_->wait_until(condition, subject));
     return {};
   }
   base::Status moved;
-  SHIM_TRY(engine_->wait_until([&] {
+  const auto is_over = [&] {
     if (condition()) return true;
     moved = progress_others();
     return !moved || condition();
-  }));
+  };
+  SHIM_TRY(engine_->wait_until(is_over, subject));
   return moved;
 }
 

@@ -47,6 +47,7 @@ base::Status init(MPI_Info info_handle, MPI_Errhandler errhandler, MPI_Session* 
   SHIM_TRY_ASSIGN(auto process, acquire_process(options.starts_beside));
   auto made = std::make_shared<sessions::Session>(std::move(process), options, std::move(handler));
   SHIM_TRY_ASSIGN(*session, objects.sessions.insert(sessions::SessionPtr(made)));
+  made->set_open(true);
   remember_session(made);
   return {};
 }
@@ -91,6 +92,7 @@ int Session_finalize(MPI_Session* session) {
                             // of two threads that finalize this session, one fails
                             if (!objects.sessions.take(*session))
                               return std::move(session_of(*session)).error();
+                            found->set_open(false);
                             object_buffers().forget(found.get());
                             *session = MPI_SESSION_NULL;
                             return {};
