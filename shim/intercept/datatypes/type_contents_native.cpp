@@ -41,10 +41,10 @@ int delete_cached(MPI_Datatype, int, void* kept, void*) {
 constinit std::mutex reading;
 /// Key of the cached types, made by the first reader. Valid until the program ends, because the
 /// substrate is initialised once in a program.
-constinit std::atomic<int> keyval{MPI_KEYVAL_INVALID};
+constinit std::atomic<int> contents_keyval{MPI_KEYVAL_INVALID};
 
 DerivedPtr* find_cached(MPI_Datatype datatype) {
-  const int key = keyval.load(
+  const int key = contents_keyval.load(
       std::memory_order_acquire);  // pairs with the release in ensure_keyval()
   if (key == MPI_KEYVAL_INVALID) return nullptr;
   void* kept = nullptr;
@@ -54,12 +54,12 @@ DerivedPtr* find_cached(MPI_Datatype datatype) {
 }
 
 base::Status ensure_keyval() {
-  if (keyval.load(std::memory_order_relaxed) != MPI_KEYVAL_INVALID) return {};
+  if (contents_keyval.load(std::memory_order_relaxed) != MPI_KEYVAL_INVALID) return {};
   int made = MPI_KEYVAL_INVALID;
   if (active_table.Type_create_keyval(copy_nothing, delete_cached, &made, nullptr) != MPI_SUCCESS)
     return Error(ErrorClass::other,
                  "the native MPI library cannot create a key for datatype attributes");
-  keyval.store(made, std::memory_order_release);
+  contents_keyval.store(made, std::memory_order_release);
   return {};
 }
 
@@ -159,8 +159,8 @@ base::Result<DerivedPtr> read_type(MPI_Datatype datatype) {
   SHIM_TRY_ASSIGN(DerivedPtr derived, read_uncached(datatype));
   auto kept = std::make_unique<DerivedPtr>(derived);
   // callers use the type after they have returned the reference: it must last as long as the handle
-  if (active_table.Type_set_attr(datatype, keyval.load(std::memory_order_relaxed), kept.get()) !=
-      MPI_SUCCESS)
+  if (active_table.Type_set_attr(datatype, contents_keyval.load(std::memory_order_relaxed),
+                                 kept.get()) != MPI_SUCCESS)
     return Error(
         ErrorClass::other,
         "the native MPI library cannot keep a description of the datatype as an attribute");
