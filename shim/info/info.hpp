@@ -20,6 +20,8 @@ namespace shim::info {
 /// query_in_child(); tests pass a function without libraries.
 using QueryLibrary = std::function<base::Result<base::LoadedLibrary>(const std::string& name)>;
 
+/// Return the version of Intersession, with commit, and the path of the command.
+Section build_section(const std::string& version, const std::string& command);
 /// Return for each family of MPI libraries (abi/families.hpp): the version, file and soname of the
 /// installed MPI library, and the file of Intersession's library for the family, searched in
 /// `folders`. Then the version and file of the library that INTERSESSION_LIBRARY names, if set.

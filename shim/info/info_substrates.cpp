@@ -32,10 +32,10 @@ FoundLibrary find(const Family& family, const QueryLibrary& ask) {
 std::string ours_of(const Family& family, const std::vector<std::string>& folders) {
   std::string where;
   for (const std::string& folder : folders) {
-    const auto file = std::filesystem::path(folder) / family.library;
+    // Not the target of the link: programs preload the library by this name.
     std::error_code error;
-    if (std::filesystem::exists(file, error))
-      return std::filesystem::weakly_canonical(file, error).string();
+    const auto file = std::filesystem::weakly_canonical(folder, error) / family.library;
+    if (std::filesystem::exists(file, error)) return file.string();
     where += (where.empty() ? "" : ", ") + folder;
   }
   return std::string("not found: ") + family.library + " is not in " + where;
@@ -53,6 +53,13 @@ std::string version_of(const FoundLibrary& found) {
 }
 
 }  // namespace
+
+Section build_section(const std::string& version, const std::string& command) {
+  Section section{"Intersession", {}};
+  section.add("version", version);
+  section.add("command", command);
+  return section;
+}
 
 Section substrates_section(const QueryLibrary& ask, const std::vector<std::string>& folders,
                            const base::Settings& settings) {

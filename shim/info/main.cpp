@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "shim/base/version.hpp"
 #include "shim/info/info.hpp"
 #include "shim/info/mpi_library.hpp"
 
@@ -52,6 +53,7 @@ int print_report() {
     return query_in_child(command.string(), name, settings.ready_timeout);
   };
   const std::array sections = {
+      build_section(base::version_text(), command.string()),
       substrates_section(ask, library_folders(command), settings),
       launcher_section(facts, bootstrap::find_pmix_library()),
       nodes_section(facts),
@@ -76,7 +78,7 @@ int run_command(std::span<char*> arguments) {
   if (arguments.size() == 2 && option == "--help")
     return std::fputs(kUsage, stdout) < 0 ? kFailed : 0;
   if (arguments.size() == 2 && option == "--version")
-    return std::puts("intersession-info " INTERSESSION_VERSION) < 0 ? kFailed : 0;
+    return std::printf("intersession-info %s\n", base::version_text()) < 0 ? kFailed : 0;
   std::fputs(kUsage, stderr);
   return kMisused;
 }

@@ -29,7 +29,9 @@ static void versions(void) {
   MUST(MPI_Get_version(&version, &subversion));
   EXPECT(version >= 3, "version %d.%d", version, subversion);
   MUST(MPI_Get_library_version(text, &length));
-  EXPECT(length > 0, "no text");
+  EXPECT(length > 0 && (size_t)length == strlen(text), "length %d of %s", length, text);
+  EXPECT(strstr(text, "MPI") != NULL, "no version of the substrate: %s", text);
+  EXPECT(strstr(text, "Intersession " INTERSESSION_VERSION) != NULL, "no own version: %s", text);
   MUST(MPI_Initialized(&flag));
   EXPECT(!flag, "initialised");
   MUST(MPI_Finalized(&flag));

@@ -140,7 +140,24 @@ def _all_rows(rows, native):
     return lines + ["#endif"] * in_block
 
 
-def header(functions, rows, native):
+def _version(version):
+    """Return the macros of Intersession's version.
+
+    Installation sets INTERSESSION_COMMIT (packaging/finish_install.cmake.in); in a build it would recompile
+    all sources after each commit.
+    """
+    major, minor, patch = (int(part) for part in version.split("."))
+    return [
+        '#define INTERSESSION_VERSION "%s"' % version,
+        "/* major * 10000 + minor * 100 + patch */",
+        "#define INTERSESSION_VERSION_NUMBER %d" % (major * 10000 + minor * 100 + patch),
+        "/* git commit; empty in a build folder, and if built without git */",
+        '#define INTERSESSION_COMMIT ""',
+        "",
+    ]
+
+
+def header(functions, rows, native, version):
     lines = [
         NOTICE.replace("// ", "/* ", 1).replace("\n// ", "\n   "),
         "   Declares the parts of MPI-4.1 that the included mpi.h lacks. */",
@@ -150,11 +167,9 @@ def header(functions, rows, native):
         "#ifndef INTERSESSION_MPI_H",
         "#define INTERSESSION_MPI_H",
         "",
-        "#ifdef __cplusplus",
-        'extern "C" {',
-        "#endif",
-        "",
     ]
+    lines += _version(version)
+    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
     lines += _all_rows(rows, native) + [""]
     lines += _functions(functions, native)
     lines += ["", "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]

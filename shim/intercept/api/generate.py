@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Generates sources and pages from the API description. Equal inputs give equal bytes.
 
-generate.py sources --substrate NAME --compiler CC --include DIR… --output DIR
+generate.py sources --substrate NAME --version X.Y.Z --compiler CC --include DIR… --output DIR
     writes C++ sources, headers, the overlay and the export list
 generate.py coverage --substrate NAME --compiler CC --include DIR… [--summary]
     prints the coverage page or its summary
@@ -28,13 +28,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 ENTRY_FILES = 4  # entry points are split so that cores can compile them in parallel
 
 
-def outputs(substrate, functions, overlay_rows, native):
+def outputs(substrate, version, functions, overlay_rows, native):
     """Return the text of every generated file, by path below the output folder."""
     root, share = "generated/%s/" % substrate, -(-len(functions) // ENTRY_FILES)
     folder = root + "shim/intercept/generated/"
     files = {
         "include/intersession/%s/mpi.h"
-        % substrate: emit_overlay.header(functions, overlay_rows, native),
+        % substrate: emit_overlay.header(functions, overlay_rows, native, version),
         folder + "table.hpp": emit_table.header(functions),
         folder + "table.cpp": emit_table.source(functions),
         folder + "polling.cpp": emit_polling.source(functions),
@@ -85,6 +85,7 @@ def main(arguments):
     parser.add_argument("--substrate", required=True)
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--include", action="append", default=[])
+    parser.add_argument("--version", default="0.0.0")
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--summary", action="store_true")
     options = parser.parse_args(arguments)
@@ -99,7 +100,10 @@ def main(arguments):
     native = probe.probe(options.compiler, options.include)
     if options.what == "coverage":
         return coverage(options, functions, chapters, native)
-    write_changed(options.output, outputs(options.substrate, functions, overlay_rows, native))
+    write_changed(
+        options.output,
+        outputs(options.substrate, options.version, functions, overlay_rows, native),
+    )
     return 0
 
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements MPI_Abort, and local inquiries while the substrate is inactive (MPI-4.1 §9.1, §9.2,
-// §11.2, §11.4.2).
+// Implements MPI_Abort, MPI_Get_library_version, and local inquiries while the substrate is
+// inactive (MPI-4.1 §9.1, §9.2, §11.2, §11.4.2).
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <string>
 
+#include "shim/base/version.hpp"
 #include "shim/intercept/forked.hpp"
 #include "shim/intercept/generated/impl.hpp"
+#include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/impl/comm_arguments.hpp"
+#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -33,6 +36,21 @@ int Abort(MPI_Comm comm, int errorcode) {
     end_job(abort_text("a communicator in a child made by fork()", errorcode), errorcode);
   if (!found) return fail(Subject(), "MPI_Abort", found.error());
   end_job(abort_text("the " + (*found)->description(), errorcode), errorcode);
+}
+
+/// Append Intersession's version to the text of the substrate: programs and tools recognize an MPI
+/// library by the first words. With INTERSESSION_NATIVE the text is the substrate's alone.
+int Get_library_version(char* version, int* resultlen) {
+  const int code = active_table.Get_library_version(version, resultlen);
+  if (code != MPI_SUCCESS || is_native_only()) return code;
+  const std::size_t length = std::strlen(version);
+  const bool ends_line = length > 0 && version[length - 1] == '\n';
+  const std::string ours = std::string(ends_line ? "Intersession " : ", Intersession ") +
+                           base::version_text();
+  const std::size_t space = MPI_MAX_LIBRARY_VERSION_STRING - 1 - length;
+  version[length + ours.copy(version + length, space)] = '\0';
+  *resultlen = static_cast<int>(std::strlen(version));
+  return code;
 }
 
 }  // namespace impl

@@ -191,13 +191,21 @@ class Generator(unittest.TestCase):
 
     def test_same_input_same_bytes(self):
         make = lambda: generate.outputs(
-            "openmpi", description.parse(_REAL)[0], emit_overlay.parse_rows(_OVERLAY), _NATIVE
+            "openmpi",
+            "1.2.3",
+            description.parse(_REAL)[0],
+            emit_overlay.parse_rows(_OVERLAY),
+            _NATIVE,
         )
         self.assertEqual(make(), make())
 
     def test_each_entry_is_in_one_file(self):
         files = generate.outputs(
-            "openmpi", description.parse(_REAL)[0], emit_overlay.parse_rows(_OVERLAY), _NATIVE
+            "openmpi",
+            "1.2.3",
+            description.parse(_REAL)[0],
+            emit_overlay.parse_rows(_OVERLAY),
+            _NATIVE,
         )
         text = "".join(text for name, text in files.items() if "/entries_" in name)
         self.assertEqual(
@@ -320,7 +328,7 @@ class Probe(unittest.TestCase):
 class Overlay(unittest.TestCase):
     def header(self, native):
         return emit_overlay.header(
-            description.parse(_SAMPLE)[0], emit_overlay.parse_rows(_OVERLAY), native
+            description.parse(_SAMPLE)[0], emit_overlay.parse_rows(_OVERLAY), native, "1.2.3"
         )
 
     def test_declares_what_is_missing_and_not_removed(self):
@@ -329,6 +337,12 @@ class Overlay(unittest.TestCase):
         self.assertIn("int PMPI_Comm_create_from_group(", text)
         self.assertNotIn("MPI_Address", text)
         self.assertNotRegex(text, r"\bP?MPI_Send\(")
+
+    def test_defines_the_version(self):
+        text = self.header(_NATIVE)
+        self.assertIn('#define INTERSESSION_VERSION "1.2.3"\n', text)
+        self.assertIn("#define INTERSESSION_VERSION_NUMBER 10203\n", text)
+        self.assertIn('#define INTERSESSION_COMMIT ""\n', text)
 
     def test_declares_newer_functions_for_older_headers_only(self):
         for has in (
@@ -362,7 +376,7 @@ class Overlay(unittest.TestCase):
             "enum | MPI_E | A 0 | x"
         )
         has = probe.NativeHeader(frozenset(), frozenset({"MPI_A"}), frozenset({"MPI_T", "MPI_E"}))
-        text = emit_overlay.header([], rows, has)
+        text = emit_overlay.header([], rows, has, "1.2.3")
         self.assertNotIn("MPI_A", text)
         self.assertIn(
             "#if V < 2 /* before Two */\ntypedef int MPI_T;\n#endif\n#if V < 3 /* before Three */\n"
