@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs the libraries, the overlay mpi.h, the compiler wrappers, intersession-run, a CMake
 # package and pkg-config files. The build tree has the same layout (bin, include, lib) and can be
-# used without an installation.
+# used without an installation. packaging/ adds manual pages and other files.
+#
+# Components, which are also the Debian packages: runtime (libraries), dev (headers, compiler
+# wrappers), tools (commands), debug (debug files; only installed by name).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -30,10 +33,10 @@ foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)
                         "${${substrate}_LINK_FLAGS}" -Wl,--pop-state)
 endforeach()
 
-# intersession_script(<template> <name>): make two copies of a script for bin/, one with the paths
+# intersession_script(<template> <name> <component>): make two copies of a script for bin/, one with the paths
 # of the build tree and one with the paths of an installation. The paths are relative to the script,
 # so the tree can be moved.
-function(intersession_script template name)
+function(intersession_script template name component)
   set(INTERSESSION_INCLUDE_FROM_BIN ../include/intersession)
   set(INTERSESSION_LIB_FROM_BIN ../lib)
   set(input ${PROJECT_SOURCE_DIR}/scripts/wrappers/${template}.in)
@@ -43,24 +46,25 @@ function(intersession_script template name)
   file(RELATIVE_PATH INTERSESSION_LIB_FROM_BIN
        ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   configure_file(${input} ${PROJECT_BINARY_DIR}/install/${name} @ONLY USE_SOURCE_PERMISSIONS)
-  install(PROGRAMS ${PROJECT_BINARY_DIR}/install/${name} DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(PROGRAMS ${PROJECT_BINARY_DIR}/install/${name} DESTINATION ${CMAKE_INSTALL_BINDIR}
+          COMPONENT ${component})
 endfunction()
 
 set(INTERSESSION_ROLE cc)
 set(INTERSESSION_WRAPPED mpicc)
 set(INTERSESSION_WRAPPED_VARIABLE MPICC)
-intersession_script(intersession-compiler intersession-cc)
+intersession_script(intersession-compiler intersession-cc dev)
 set(INTERSESSION_ROLE cxx)
 set(INTERSESSION_WRAPPED mpicxx)
 set(INTERSESSION_WRAPPED_VARIABLE MPICXX)
-intersession_script(intersession-compiler intersession-cxx)
-intersession_script(intersession-run intersession-run)
+intersession_script(intersession-compiler intersession-cxx dev)
+intersession_script(intersession-run intersession-run tools)
 # Files that the scripts source.
 foreach(part which-mpi launch-openmpi launch-mpich)
   configure_file(${PROJECT_SOURCE_DIR}/scripts/wrappers/${part}.bash
                  ${PROJECT_BINARY_DIR}/lib/intersession/${part}.bash COPYONLY)
   install(FILES ${PROJECT_SOURCE_DIR}/scripts/wrappers/${part}.bash
-          DESTINATION ${CMAKE_INSTALL_LIBDIR}/intersession)
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/intersession COMPONENT runtime)
 endforeach()
 
 # lib…-link.a keeps both libraries in programs that compilers link with --as-needed.
@@ -78,17 +82,18 @@ endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/shim/intercept/phases.h
                ${PROJECT_BINARY_DIR}/include/intersession/phases.h COPYONLY)
 install(FILES ${PROJECT_SOURCE_DIR}/shim/intercept/phases.h
-        DESTINATION ${intersession_include_dir})
+        DESTINATION ${intersession_include_dir} COMPONENT dev)
 
 foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)
   install(TARGETS intersession_${substrate} EXPORT IntersessionTargets
-          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
   install(TARGETS intersession_${substrate}_link EXPORT IntersessionTargets
-          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY ${INTERSESSION_OVERLAY_${substrate}} DESTINATION ${intersession_include_dir})
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
+  install(DIRECTORY ${INTERSESSION_OVERLAY_${substrate}} DESTINATION ${intersession_include_dir}
+          COMPONENT dev)
 endforeach()
 install(EXPORT IntersessionTargets NAMESPACE Intersession::
-        DESTINATION ${intersession_package_dir})
+        DESTINATION ${intersession_package_dir} COMPONENT dev)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/package/IntersessionConfig.cmake.in
                               ${PROJECT_BINARY_DIR}/install/IntersessionConfig.cmake
                               INSTALL_DESTINATION ${intersession_package_dir}
@@ -97,7 +102,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/install/IntersessionConfi
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/install/IntersessionConfig.cmake
               ${PROJECT_BINARY_DIR}/install/IntersessionConfigVersion.cmake
-        DESTINATION ${intersession_package_dir})
+        DESTINATION ${intersession_package_dir} COMPONENT dev)
 
 file(RELATIVE_PATH INTERSESSION_PREFIX_FROM_PC
      ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
@@ -111,6 +116,6 @@ foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)
     configure_file(${PROJECT_SOURCE_DIR}/cmake/package/intersession.pc.in
                    ${PROJECT_BINARY_DIR}/install/${name} @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/install/${name}
-            DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+            DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
   endforeach()
 endforeach()

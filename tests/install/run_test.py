@@ -11,9 +11,8 @@ import tempfile
 import unittest
 
 _BIN = pathlib.Path(os.environ["INTERSESSION_TEST_BIN"])
-_LIBRARY, _LIBRARY_MPICH = (
-    str((_BIN / f"../lib/libintersession-{mpi}.so").resolve()) for mpi in ("openmpi", "mpich")
-)
+_LIB = (_BIN / "../lib").resolve()
+_LIBRARY, _LIBRARY_MPICH = (str(_LIB / f"libintersession-{mpi}.so") for mpi in ("openmpi", "mpich"))
 _OTHER = "/lib/x86_64-linux-gnu/libm.so.6"  # in the place of a tool
 # Standard input without end of file: docs/decisions/0023-pmi1-under-hydra.md
 _NO_INPUT, _HELD_OPEN = os.pipe()
@@ -179,7 +178,7 @@ class OpenMpi(Shown):
         self.assertGreater(int(lines[1]), 10)
 
     def test_a_tool_is_preloaded_first_and_native_omits_the_library(self) -> None:
-        tool = str((_BIN / "../lib/libintersession-timeline-openmpi.so").resolve())
+        tool = str(_LIB / "libintersession-timeline-openmpi.so")
         self.assertEqual(
             self.shown("--tool", "timeline", "-n", "1", "sh", "-c", _SHOW),
             [f"preload={tool}:{_LIBRARY} a= psets="],
