@@ -143,8 +143,8 @@ def _all_rows(rows, native):
 def _version(version):
     """Return the macros of Intersession's version.
 
-    Installation sets INTERSESSION_COMMIT (packaging/finish_install.cmake.in); in a build it would recompile
-    all sources after each commit.
+    Installation sets INTERSESSION_COMMIT (packaging/finish_install.cmake.in); in a build it would
+    recompile all sources after each commit.
     """
     major, minor, patch = (int(part) for part in version.split("."))
     return [
