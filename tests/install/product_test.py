@@ -123,14 +123,15 @@ class Version(unittest.TestCase):
     def test_the_headers_have_the_same_version_and_commit(self) -> None:
         for header in _PREFIX.glob("include/intersession/*/mpi.h"):
             text = header.read_text(encoding="utf-8")
-            self.assertIn(f'#define INTERSESSION_VERSION "{_VERSION}"\n', text)
-            commit = self.commit[1] if self.commit else ""
-            self.assertIn(f'#define INTERSESSION_COMMIT "{commit}"\n', text)
+            values = dict(re.findall(r'#define INTERSESSION_(\w+) "(.*)"', text))
+            self.assertEqual(values["VERSION"], _VERSION)
+            self.assertEqual(values["COMMIT"], self.commit[1] if self.commit else "")
 
     def test_the_libraries_have_the_same_version_and_commit(self) -> None:
         for library in _PREFIX.rglob("libintersession-*.so"):
             if "timeline" not in library.name:
-                self.assertIn(self.text.strip().encode(), library.read_bytes(), library)
+                found = self.text.strip().encode() in library.read_bytes()
+                self.assertTrue(found, f"{library} does not contain {self.text}")
 
     def test_sources_without_git_have_no_commit(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
