@@ -40,12 +40,12 @@ function(intersession_script template name component)
   set(INTERSESSION_INCLUDE_FROM_BIN ../include/intersession)
   set(INTERSESSION_LIB_FROM_BIN ../lib)
   set(input ${PROJECT_SOURCE_DIR}/scripts/wrappers/${template}.in)
-  configure_file(${input} ${PROJECT_BINARY_DIR}/bin/${name} @ONLY USE_SOURCE_PERMISSIONS)
+  configure_file(${input} ${PROJECT_BINARY_DIR}/bin/${name} @ONLY)
   file(RELATIVE_PATH INTERSESSION_INCLUDE_FROM_BIN
        ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR}/intersession)
   file(RELATIVE_PATH INTERSESSION_LIB_FROM_BIN
        ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-  configure_file(${input} ${PROJECT_BINARY_DIR}/install/${name} @ONLY USE_SOURCE_PERMISSIONS)
+  configure_file(${input} ${PROJECT_BINARY_DIR}/install/${name} @ONLY)
   install(PROGRAMS ${PROJECT_BINARY_DIR}/install/${name} DESTINATION ${CMAKE_INSTALL_BINDIR}
           COMPONENT ${component})
 endfunction()

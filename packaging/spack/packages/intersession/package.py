@@ -31,10 +31,10 @@ class Intersession(CMakePackage):
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
-    depends_on("cmake@3.25:", type="build")
+    depends_on("cmake@3.18:", type="build")
     depends_on("ninja", type="build")
     depends_on("pkgconfig", type="build")
-    depends_on("python@3.11:", type=("build", "run"))
+    depends_on("python@3.9:", type=("build", "run"))
     depends_on("boost", type="build")
     depends_on("tl-expected", type="build")
     depends_on("openmpi@4.1", when="+openmpi")
