@@ -197,7 +197,8 @@ class OpenMpi(Shown):
         self.assertEqual(run("--mpi", "openmpi", "-n", "1", "sh", "-c", "exit 5").returncode, 5)
         self.assertRegex(
             run("--version", "--mpi=openmpi").stdout,
-            r"^intersession-run: Open MPI [0-9.]+ \(/.*\) with Intersession [0-9.]+\n.*(MPI|RTE)",
+            r"^intersession-run: Open MPI [0-9.]+ \(/.*\) with Intersession [0-9.]+"
+            r"( .commit \w+.)?\n.*(MPI|RTE)",
         )
 
     def test_own_options_are_accepted_anywhere_before_the_program(self) -> None:
@@ -323,7 +324,8 @@ class Timeline(unittest.TestCase):
 
     def test_prints_its_version(self) -> None:
         shown = subprocess.check_output([_BIN / "intersession-timeline", "--version"], text=True)
-        self.assertRegex(shown, r"^intersession-timeline: Intersession [0-9.]+\n$")
+        version = r"[0-9.]+( .commit \w+.)?"
+        self.assertRegex(shown, rf"^intersession-timeline: Intersession {version}\n$")
 
     @unittest.skipUnless(has(_LIBRARY), "not built over Open MPI")
     def test_a_job_that_calls_no_mpi_has_no_timeline(self) -> None:
