@@ -394,11 +394,11 @@ TEST(CreationReport, RepeatsUntilLateMemberJoins) {
       while (member.rank() == 2 && times(cluster.log(), report) < 2) std::this_thread::yield();
       exercise(member.create_world("test.late"), 1);
       if (member.rank() == 1) return;
-      const int before = times(cluster.log(), "has waited");
+      const int before = times(cluster.log(), "over group {0-2} has waited");
       auto waited = member.process().engine().wait_until(
           [] { return false; }, base::Deadline::after_seconds(3 * kInterval));
       EXPECT_TRUE(waited && !*waited);
-      EXPECT_EQ(times(cluster.log(), "has waited"), before);
+      EXPECT_EQ(times(cluster.log(), "over group {0-2} has waited"), before);
     });
     EXPECT_GE(times(cluster.log(), report), 2);
     EXPECT_THAT(cluster.log(), ContainsRegex("has waited 0\\.5[0-9.]* s for process 2 "));
