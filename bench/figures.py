@@ -5,8 +5,6 @@ Equal data gives equal files with one version of matplotlib: ids are hashed with
 the files have no date. Labels are text elements, not outlines.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import pathlib
 

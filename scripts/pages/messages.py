@@ -8,8 +8,6 @@ variables. texts.py renders the texts; several long ones in one place become mes
 "part".
 """
 
-from __future__ import annotations
-
 import dataclasses
 import pathlib
 import re

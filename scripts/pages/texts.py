@@ -7,8 +7,6 @@ The renderer follows local variables, functions that return a text, and paramete
 the texts that calls in the same file pass for it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from . import cpp

@@ -4,8 +4,6 @@
 Kills remaining processes and removes remaining files in /dev/shm.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

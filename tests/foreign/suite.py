@@ -5,8 +5,6 @@ Reads the rows of its testlists, and from its Makefile.am files the programs who
 other names or need their own options.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import pathlib
