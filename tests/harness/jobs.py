@@ -10,8 +10,9 @@ each entry:
     library    how the program uses Intersession: "linked", "preloaded", or "none" (only the native
                MPI); default "linked"
     nodes      1: this machine; more: simulated nodes (tests/cluster); default 1
-    launcher   "mpirun" (Open MPI), "hydra" (mpiexec of MPICH), "slurm_pmi2" or "slurm_pmix" (srun
-               of a Slurm that the job starts, tests/slurm; one application, simulated nodes), or
+    launcher   "mpirun" (Open MPI), "hydra" (mpiexec of MPICH), "slurm_pmi2", "slurm_pmix" or
+               "slurm_none" (srun --mpi=..., of a Slurm that the job starts, tests/slurm; one
+               application, simulated nodes), "slurm_mpirun" or "slurm_hydra" (in its salloc), or
                "none" (the process is started directly); default: the launcher of the substrate
     transport  transport of session messages, a row of transports.py; default "auto"
 

@@ -52,14 +52,14 @@ class Launcher:
         )
 
 
-def _slurm(plugin: str) -> Launcher:
-    """Return the launcher srun of a Slurm that runs for the time of the job (tests/slurm)."""
+def _slurm(how: str) -> Launcher:
+    """Return a launcher of a Slurm that runs for the time of the job (tests/slurm)."""
     return Launcher(
         str(_TESTS / "slurm" / "srun"),
         lambda name, value: ["-env", name, value],
-        (f"--mpi={plugin}",),
+        (how,),
         {"cyclic": ("--distribution=cyclic",)},
-        needs=("slurmctld", "slurmd", "srun"),
+        needs=("slurmctld", "slurmd", "srun", "salloc"),
         in_nodes=True,
     )
 
@@ -92,9 +92,11 @@ LAUNCHERS = {
         # connection before the exit code.
         exits_after_deaths=(0, 1),
     ),
-    "slurm_none": _slurm("none"),
-    "slurm_pmi2": _slurm("pmi2"),
-    "slurm_pmix": _slurm("pmix"),
+    "slurm_none": _slurm("--mpi=none"),
+    "slurm_pmi2": _slurm("--mpi=pmi2"),
+    "slurm_pmix": _slurm("--mpi=pmix"),
+    "slurm_mpirun": _slurm("--salloc=mpirun"),
+    "slurm_hydra": _slurm("--salloc=hydra"),
 }
 # No launcher: the one process of the job is started directly.
 NONE = "none"
