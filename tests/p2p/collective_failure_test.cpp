@@ -109,7 +109,9 @@ TEST_P(CollectiveFailure, FailsLaterOperations) {
   EXPECT_FALSE(world.engine(0).recv(context(0), into(data), 1, 0, Plane::collective));
   EXPECT_FALSE(
       world.engine(0).isend(context(0), from(data), 1, 0, SendMode::standard, Plane::collective));
-  EXPECT_FALSE(world.engine(0).wait_for(context(0), 1, [] { return false; }));
+  WaitFor subject("a store");
+  EXPECT_FALSE(world.engine(0).wait_for(
+      context(0), 1, [] { return false; }, subject));
   ASSERT_TRUE(world.engine(0).send(context(0), {data.data(), 8, &kByte}, 1, 0, SendMode::standard));
 }
 
