@@ -68,8 +68,10 @@ foreach(part which-mpi launch-openmpi launch-mpich)
 endforeach()
 
 # lib…-link.a keeps both libraries in programs that compilers link with --as-needed.
+add_custom_target(intersession_link)
 foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)
   set(library intersession_${substrate}_link)
+  add_dependencies(intersession_link ${library})
   add_library(${library} STATIC ${PROJECT_SOURCE_DIR}/cmake/package/link.c)
   target_compile_definitions(${library} PRIVATE INTERSESSION_MARK="${${substrate}_MARK}")
   set_target_properties(${library} PROPERTIES

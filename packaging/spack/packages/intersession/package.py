@@ -37,7 +37,7 @@ class Intersession(CMakePackage):
     depends_on("python@3.9:", type=("build", "run"))
     depends_on("boost", type="build")
     depends_on("tl-expected", type="build")
-    depends_on("openmpi@4.1", when="+openmpi")
+    depends_on("openmpi@4.1:5", when="+openmpi")
     depends_on("mpich@3.4:4", when="+mpich")
     # Headers; the libraries are loaded when a job needs them.
     depends_on("pmix@4:")
@@ -50,20 +50,12 @@ class Intersession(CMakePackage):
 
     def cmake_args(self):
         over = [name for name in ("openmpi", "mpich") if self.spec.satisfies("+" + name)]
-        arguments = [
+        return [
+            self.define("Intersession_MPI", ";".join(self.spec[name].prefix for name in over)),
             self.define("INTERSESSION_OVER", ";".join(over)),
             self.define("INTERSESSION_BATCH", 20),
             self.define_from_variant("INTERSESSION_TESTS", "tests"),
         ]
-        launchers = {"openmpi": "mpirun", "mpich": "mpiexec.hydra"}
-        for name in over:
-            folder = self.spec[name].prefix.bin
-            arguments += [
-                self.define(f"{name}_MPICC", folder.mpicc),
-                self.define(f"{name}_MPICXX", folder.mpicxx),
-                self.define(f"{name}_LAUNCHER", join_path(folder, launchers[name])),
-            ]
-        return arguments
 
     def setup_run_environment(self, env):
         env.set("INTERSESSION_ROOT", self.prefix)
