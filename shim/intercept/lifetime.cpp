@@ -264,8 +264,7 @@ void warn_about_unknown_settings(Process& process) {
 Started start(const base::Settings& settings, sessions::Factories factories) {
   SHIM_TRY_ASSIGN(std::shared_ptr<Process> process, Process::start(settings, std::move(factories)));
   warn_about_unknown_settings(*process);
-  if (auto reports = report_on_signal(base::report_signal_of(settings)); !reports)
-    process->log().write(base::LogLevel::warn, reports.error().text());
+  report_on_signal(base::report_signal_of(settings));
   return process;
 }
 

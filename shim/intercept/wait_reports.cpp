@@ -17,7 +17,16 @@ namespace {
 constinit std::atomic<std::uint32_t> requests{0};
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);  // for the handler
 
-void on_signal(int) { requests.fetch_add(1, std::memory_order_relaxed); }
+/// The handler that the program, or a library like MPICH, had installed; called after ours.
+struct sigaction former {};
+
+void on_signal(int signal, siginfo_t* info, void* context) {
+  requests.fetch_add(1, std::memory_order_relaxed);
+  if ((former.sa_flags & SA_SIGINFO) != 0)
+    former.sa_sigaction(signal, info, context);
+  else if (former.sa_handler != SIG_DFL && former.sa_handler != SIG_IGN)
+    former.sa_handler(signal);
+}
 
 /// Return the name of the MPI function that the calling thread is in. Only for slow paths: reads
 /// the stack.
@@ -36,22 +45,17 @@ std::string current_call() {
 
 p2p::WaitReports wait_reports() { return {.requests = &requests, .current_call = current_call}; }
 
-base::Status report_on_signal(int signal) {
-  if (signal == 0) return {};
+void report_on_signal(int signal) {
+  if (signal == 0) return;
   struct sigaction present {};
-  if (::sigaction(signal, nullptr, &present) != 0) return {};  // no such signal: settings check it
-  const bool is_info = (present.sa_flags & SA_SIGINFO) != 0;
-  if (!is_info && present.sa_handler == on_signal) return {};
-  if (is_info || (present.sa_handler != SIG_DFL && present.sa_handler != SIG_IGN))
-    return base::Error(base::ErrorClass::other,
-                       "INTERSESSION_REPORT_SIGNAL: the program handles signal " +
-                           std::to_string(signal) + " itself; name another signal");
+  if (::sigaction(signal, nullptr, &present) != 0) return;  // no such signal: settings check it
+  if ((present.sa_flags & SA_SIGINFO) != 0 && present.sa_sigaction == on_signal) return;
+  former = present;
   struct sigaction wanted {};
-  wanted.sa_handler = on_signal;
-  wanted.sa_flags = SA_RESTART;
+  wanted.sa_sigaction = on_signal;
+  wanted.sa_flags = SA_RESTART | SA_SIGINFO;
   sigemptyset(&wanted.sa_mask);
   ::sigaction(signal, &wanted, nullptr);
-  return {};
 }
 
 }  // namespace shim::intercept

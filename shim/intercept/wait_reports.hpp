@@ -3,7 +3,6 @@
 // that requests reports.
 #pragma once
 
-#include "shim/base/result.hpp"
 #include "shim/p2p/p2p.hpp"
 
 namespace shim::intercept {
@@ -11,8 +10,8 @@ namespace shim::intercept {
 /// Return the request counter of the report signal, and the function that finds the name of the
 /// MPI function on the stack.
 p2p::WaitReports wait_reports();
-/// Report all blocked calls whenever this signal arrives; 0: none. Errors: other (the program
-/// handles the signal itself, and continues to do so).
-base::Status report_on_signal(int signal);
+/// Report all blocked calls whenever this signal arrives; 0: none. A handler that is installed then
+/// runs as well.
+void report_on_signal(int signal);
 
 }  // namespace shim::intercept
