@@ -24,7 +24,7 @@ To bit_cast(const From& from) noexcept {
 #endif
 }
 
-/// base::make_unique_for_overwrite for arrays, since GCC 11: the elements are not initialized.
+/// std::make_unique_for_overwrite for arrays, since GCC 11: the elements are not initialized.
 template <typename Array>
 std::unique_ptr<Array> make_unique_for_overwrite(std::size_t length) {
   return std::unique_ptr<Array>(new std::remove_extent_t<Array>[length]);
