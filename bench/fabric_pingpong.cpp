@@ -41,10 +41,10 @@ struct SharedAddresses {
   std::atomic<int> done;
 };
 
-class End {
+class FabricEnd {
  public:
-  End(SharedAddresses& shared_addresses, int rank, const transport::OfiSettings& settings,
-      std::size_t bytes)
+  FabricEnd(SharedAddresses& shared_addresses, int rank, const transport::OfiSettings& settings,
+            std::size_t bytes)
       : transport_(need(transport::make_ofi(settings))),
         two_(
             *transport_,
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   const pid_t child = fork();
   const int rank = child == 0 ? 1 : 0, rounds = bytes < 10'000 ? 1000 : 20;
   pin_to(rank);
-  End end(shared_addresses, rank, settings, bytes);
+  FabricEnd end(shared_addresses, rank, settings, bytes);
   std::vector<double> times;
   for (int batch = 0; batch < kBatches; ++batch) {
     const auto start = now_ns();

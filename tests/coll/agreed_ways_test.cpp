@@ -11,7 +11,7 @@ constexpr float kWorth = 1.1F;
 
 /// Two members that exchange data. The test sets the duration of an exchange by each
 /// implementation.
-struct Pair {
+struct LeaderAndFollower {
   AgreedWays leader{kFewest, kMost}, follower{kFewest, kMost};
   base::Nanoseconds first = 100, second = 100, mixed = 200;
   int by_first = 0, by_second = 0, disagreements = 0;
@@ -31,7 +31,7 @@ struct Pair {
 
 // A trial in which the members use different implementations measures neither of them.
 TEST(AgreedWays, FindsTheFasterEvenIfMixedExchangesAreSlow) {
-  Pair pair{.second = 70, .mixed = 1000};
+  LeaderAndFollower pair{.second = 70, .mixed = 1000};
   pair.exchange(kFewest + 8);
   pair.exchange(1000);
   EXPECT_GT(pair.by_second, 850);
@@ -44,13 +44,13 @@ TEST(AgreedWays, FindsTheFasterEvenIfMixedExchangesAreSlow) {
 
 // Not even if mixed exchanges are the fastest, because a mixed exchange is neither implementation.
 TEST(AgreedWays, IgnoresTheTimeOfMixedExchanges) {
-  Pair pair{.second = 200, .mixed = 1};
+  LeaderAndFollower pair{.second = 200, .mixed = 1};
   pair.exchange(1000);
   EXPECT_GT(pair.by_first, 900);
 }
 
 TEST(AgreedWays, MembersDifferOnceForEachChange) {
-  Pair pair{.second = 70};
+  LeaderAndFollower pair{.second = 70};
   pair.exchange(kFewest);
   EXPECT_EQ(pair.disagreements, 0);
   pair.exchange(kFewest);

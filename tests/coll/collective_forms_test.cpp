@@ -12,35 +12,39 @@ namespace {
 
 const types::Type& pair_type() { return *types::find_predefined("MPI_SHORT_INT"); }
 
-struct Pair {
+struct ShortInt {
   std::int16_t value = -1;
   std::uint16_t hole = 0xbeef;
   std::int32_t index = -1;
-  bool operator==(const Pair&) const = default;
+  bool operator==(const ShortInt&) const = default;
 };
-static_assert(sizeof(Pair) == 8);
-using Pairs = std::vector<Pair>;
+static_assert(sizeof(ShortInt) == 8);
+using ShortInts = std::vector<ShortInt>;
 
 // The holes of send buffers have other bytes than those of receive buffers, to detect copied holes.
-Pairs pairs(int rank, std::size_t count, std::size_t first = 0) {
-  Pairs result(count);
+ShortInts pairs(int rank, std::size_t count, std::size_t first = 0) {
+  ShortInts result(count);
   for (std::size_t i = 0; i < count; ++i) {
     auto n = static_cast<std::size_t>(rank) * 1000 + first + i;
     result[i] = {static_cast<std::int16_t>(n), 0xdead, static_cast<std::int32_t>(n * n)};
   }
   return result;
 }
-Pairs with_holes_of_receiver(Pairs items) {
-  for (Pair& item : items) item.hole = 0xbeef;
+ShortInts with_holes_of_receiver(ShortInts items) {
+  for (ShortInt& item : items) item.hole = 0xbeef;
   return items;
 }
-types::ConstBuffer out(const Pairs& items) { return {items.data(), items.size(), &pair_type()}; }
-types::Buffer in(Pairs& items) { return {items.data(), items.size(), &pair_type()}; }
+types::ConstBuffer out(const ShortInts& items) {
+  return {items.data(), items.size(), &pair_type()};
+}
+types::Buffer in(ShortInts& items) { return {items.data(), items.size(), &pair_type()}; }
 // A buffer with `count` items for each rank, as in gather, scatter and allgather.
-types::ConstBuffer each(const Pairs& items, std::size_t count) {
+types::ConstBuffer each(const ShortInts& items, std::size_t count) {
   return {items.data(), count, &pair_type()};
 }
-types::Buffer each(Pairs& items, std::size_t count) { return {items.data(), count, &pair_type()}; }
+types::Buffer each(ShortInts& items, std::size_t count) {
+  return {items.data(), count, &pair_type()};
+}
 
 // Blocks of all ranks in an array with gaps: rank i has i%3*7 items, and the last rank's block
 // comes first.
@@ -58,10 +62,10 @@ struct Layout {
   std::size_t count(int rank) const {
     return static_cast<std::size_t>(counts[static_cast<std::size_t>(rank)]);
   }
-  auto block_at(Pairs& all, int rank) const {
+  auto block_at(ShortInts& all, int rank) const {
     return all.begin() + displacements[static_cast<std::size_t>(rank)];
   }
-  void put(Pairs& all, int rank, const Pairs& block) const {
+  void put(ShortInts& all, int rank, const ShortInts& block) const {
     std::copy(block.begin(), block.end(), block_at(all, rank));
   }
 
@@ -69,8 +73,8 @@ struct Layout {
   std::size_t total = 0;
 };
 
-std::vector<Pairs> everyones(int size, std::size_t count) {
-  std::vector<Pairs> all;
+std::vector<ShortInts> everyones(int size, std::size_t count) {
+  std::vector<ShortInts> all;
   for (int rank = 0; rank < size; ++rank) all.push_back(pairs(rank, count));
   return all;
 }
@@ -78,10 +82,10 @@ std::size_t index(const Comm& comm) { return static_cast<std::size_t>(comm.rank(
 std::size_t n(int count) { return static_cast<std::size_t>(count); }
 
 // The blocks of all ranks in order, in a receive buffer.
-Pairs gathered(int size, std::size_t count) {
-  Pairs all;
+ShortInts gathered(int size, std::size_t count) {
+  ShortInts all;
   for (int rank = 0; rank < size; ++rank) {
-    Pairs block = with_holes_of_receiver(pairs(rank, count));
+    ShortInts block = with_holes_of_receiver(pairs(rank, count));
     all.insert(all.end(), block.begin(), block.end());
   }
   return all;
@@ -98,7 +102,7 @@ constexpr std::size_t kItems = 300;  // long enough for a rendezvous
 
 TEST_P(CollectiveForms, BcastLeavesHolesUnchanged) {
   for (int root = 0; root < size(); ++root) {
-    std::vector<Pairs> data(n(size()), Pairs(kItems));
+    std::vector<ShortInts> data(n(size()), ShortInts(kItems));
     data[n(root)] = pairs(root, kItems);
     rig.expect_success([&](Comm& comm) { return bcast(comm, in(data[index(comm)]), root); });
     for (int rank = 0; rank < size(); ++rank) {
@@ -112,8 +116,8 @@ TEST_P(CollectiveForms, GatherLeavesHolesUnchanged) {
   auto own = everyones(size(), kItems);
   for (bool in_place : {false, true}) {
     int root = size() / 2;
-    Pairs all(kItems * n(size()));
-    Pairs expected = gathered(size(), kItems);
+    ShortInts all(kItems * n(size()));
+    ShortInts expected = gathered(size(), kItems);
     if (in_place) {
       std::copy(own[n(root)].begin(), own[n(root)].end(),
                 all.begin() + static_cast<std::ptrdiff_t>(n(root) * kItems));
@@ -132,10 +136,10 @@ TEST_P(CollectiveForms, GatherLeavesHolesUnchanged) {
 TEST_P(CollectiveForms, GathervLeavesHolesUnchanged) {
   Layout layout(size());
   int root = size() - 1;
-  std::vector<Pairs> own;
+  std::vector<ShortInts> own;
   for (int rank = 0; rank < size(); ++rank) own.push_back(pairs(rank, layout.count(rank)));
   for (bool in_place : {false, true}) {
-    Pairs all(layout.total), expected(layout.total);
+    ShortInts all(layout.total), expected(layout.total);
     for (int rank = 0; rank < size(); ++rank)
       layout.put(expected, rank, with_holes_of_receiver(own[n(rank)]));
     if (in_place) {
@@ -154,17 +158,17 @@ TEST_P(CollectiveForms, GathervLeavesHolesUnchanged) {
 
 TEST_P(CollectiveForms, ScatterLeavesHolesUnchanged) {
   int root = size() / 2;
-  Pairs all = pairs(root, kItems * n(size()));
+  ShortInts all = pairs(root, kItems * n(size()));
   for (bool in_place : {false, true}) {
-    std::vector<Pairs> own(n(size()), Pairs(kItems));
+    std::vector<ShortInts> own(n(size()), ShortInts(kItems));
     rig.expect_success([&](Comm& comm) {
       bool is_root = comm.rank() == root;
       return scatter(comm, is_root ? each(std::as_const(all), kItems) : types::ConstBuffer{},
                      is_root && in_place ? types::Buffer{} : in(own[index(comm)]), root);
     });
     for (int rank = 0; rank < size(); ++rank) {
-      Pairs block = with_holes_of_receiver(pairs(root, kItems, n(rank) * kItems));
-      ASSERT_EQ(own[n(rank)], rank == root && in_place ? Pairs(kItems) : block);
+      ShortInts block = with_holes_of_receiver(pairs(root, kItems, n(rank) * kItems));
+      ASSERT_EQ(own[n(rank)], rank == root && in_place ? ShortInts(kItems) : block);
     }
     ASSERT_EQ(all, pairs(root, kItems * n(size())));
   }
@@ -173,10 +177,10 @@ TEST_P(CollectiveForms, ScatterLeavesHolesUnchanged) {
 TEST_P(CollectiveForms, ScattervLeavesHolesUnchanged) {
   Layout layout(size());
   int root = size() - 1;
-  Pairs all = pairs(root, layout.total);
+  ShortInts all = pairs(root, layout.total);
   for (bool in_place : {false, true}) {
-    std::vector<Pairs> own;
-    for (int rank = 0; rank < size(); ++rank) own.push_back(Pairs(layout.count(rank)));
+    std::vector<ShortInts> own;
+    for (int rank = 0; rank < size(); ++rank) own.push_back(ShortInts(layout.count(rank)));
     rig.expect_success([&](Comm& comm) {
       bool is_root = comm.rank() == root;
       return scatterv(comm, is_root ? all.data() : nullptr, is_root ? layout.blocks() : Blocks{},
@@ -184,8 +188,9 @@ TEST_P(CollectiveForms, ScattervLeavesHolesUnchanged) {
                       is_root && in_place ? types::Buffer{} : in(own[index(comm)]), root);
     });
     for (int rank = 0; rank < size(); ++rank) {
-      Pairs block(layout.block_at(all, rank), layout.block_at(all, rank) + layout.counts[n(rank)]);
-      ASSERT_EQ(own[n(rank)], rank == root && in_place ? Pairs(layout.count(rank))
+      ShortInts block(layout.block_at(all, rank),
+                      layout.block_at(all, rank) + layout.counts[n(rank)]);
+      ASSERT_EQ(own[n(rank)], rank == root && in_place ? ShortInts(layout.count(rank))
                                                        : with_holes_of_receiver(block));
     }
   }
@@ -194,7 +199,7 @@ TEST_P(CollectiveForms, ScattervLeavesHolesUnchanged) {
 TEST_P(CollectiveForms, AllgatherLeavesHolesUnchanged) {
   auto own = everyones(size(), kItems);
   for (bool in_place : {false, true}) {
-    std::vector<Pairs> all(n(size()), Pairs(kItems * n(size())));
+    std::vector<ShortInts> all(n(size()), ShortInts(kItems * n(size())));
     for (int rank = 0; rank < size() && in_place; ++rank) {
       std::copy(own[n(rank)].begin(), own[n(rank)].end(),
                 all[n(rank)].begin() + static_cast<std::ptrdiff_t>(n(rank) * kItems));
@@ -203,7 +208,8 @@ TEST_P(CollectiveForms, AllgatherLeavesHolesUnchanged) {
       return allgather(comm, in_place ? kInPlace : out(own[index(comm)]),
                        each(all[index(comm)], kItems));
     });
-    for (const Pairs& one : all) ASSERT_EQ(with_holes_of_receiver(one), gathered(size(), kItems));
+    for (const ShortInts& one : all)
+      ASSERT_EQ(with_holes_of_receiver(one), gathered(size(), kItems));
     if (in_place) continue;
     ASSERT_EQ(all[0], gathered(size(), kItems)) << "a hole was modified";
   }
@@ -211,21 +217,21 @@ TEST_P(CollectiveForms, AllgatherLeavesHolesUnchanged) {
 
 TEST_P(CollectiveForms, AllgathervLeavesHolesUnchanged) {
   Layout layout(size());
-  std::vector<Pairs> own;
-  Pairs expected(layout.total);
+  std::vector<ShortInts> own;
+  ShortInts expected(layout.total);
   for (int rank = 0; rank < size(); ++rank) {
     own.push_back(pairs(rank, layout.count(rank)));
     layout.put(expected, rank, with_holes_of_receiver(own.back()));
   }
   for (bool in_place : {false, true}) {
-    std::vector<Pairs> all(n(size()), Pairs(layout.total));
+    std::vector<ShortInts> all(n(size()), ShortInts(layout.total));
     for (int rank = 0; rank < size() && in_place; ++rank)
       layout.put(all[n(rank)], rank, with_holes_of_receiver(own[n(rank)]));
     rig.expect_success([&](Comm& comm) {
       return allgatherv(comm, in_place ? kInPlace : out(own[index(comm)]), all[index(comm)].data(),
                         layout.blocks(), pair_type());
     });
-    for (const Pairs& one : all) ASSERT_EQ(one, expected);
+    for (const ShortInts& one : all) ASSERT_EQ(one, expected);
   }
 }
 
@@ -233,15 +239,16 @@ TEST_P(CollectiveForms, AlltoallLeavesHolesUnchanged) {
   constexpr std::size_t kBlock = 40;
   for (bool in_place : {false, true}) {
     auto send = everyones(size(), kBlock * n(size()));
-    auto receive = in_place ? send : std::vector<Pairs>(n(size()), Pairs(kBlock * n(size())));
+    auto receive = in_place ? send
+                            : std::vector<ShortInts>(n(size()), ShortInts(kBlock * n(size())));
     rig.expect_success([&](Comm& comm) {
       return alltoall(comm, in_place ? kInPlace : each(std::as_const(send[index(comm)]), kBlock),
                       each(receive[index(comm)], kBlock));
     });
     for (int rank = 0; rank < size(); ++rank) {
-      Pairs expected;
+      ShortInts expected;
       for (int from = 0; from < size(); ++from) {
-        Pairs block = with_holes_of_receiver(pairs(from, kBlock, n(rank) * kBlock));
+        ShortInts block = with_holes_of_receiver(pairs(from, kBlock, n(rank) * kBlock));
         expected.insert(expected.end(), block.begin(), block.end());
       }
       ASSERT_EQ(in_place ? with_holes_of_receiver(receive[n(rank)]) : receive[n(rank)], expected);
@@ -266,17 +273,17 @@ TEST_P(CollectiveForms, AlltoallvLeavesHolesUnchanged) {
   std::vector<Layout> layouts;
   for (int rank = 0; rank < size(); ++rank) layouts.push_back(layout_of(rank));
   for (bool in_place : {false, true}) {
-    std::vector<Pairs> send, receive, expected;
+    std::vector<ShortInts> send, receive, expected;
     for (int rank = 0; rank < size(); ++rank) {
       send.push_back(pairs(rank, layouts[n(rank)].total));
       receive.push_back(in_place ? with_holes_of_receiver(send.back())
-                                 : Pairs(layouts[n(rank)].total));
+                                 : ShortInts(layouts[n(rank)].total));
     }
     expected = receive;
     for (int to = 0; to < size(); ++to) {
       for (int from = 0; from < size(); ++from) {
         auto first = layouts[n(from)].block_at(send[n(from)], to);
-        Pairs block(first, first + layouts[n(from)].counts[n(to)]);
+        ShortInts block(first, first + layouts[n(from)].counts[n(to)]);
         layouts[n(to)].put(expected[n(to)], from, with_holes_of_receiver(block));
       }
     }

@@ -12,12 +12,12 @@ namespace {
 using base::ErrorClass;
 
 constexpr int kMembers = 6;
-constexpr std::uint64_t kItems = 2000;  // of each member: longer than eager messages
+constexpr std::uint64_t kLongItems = 2000;  // of each member: longer than eager messages
 
 /// Buffers of one member for any collective.
 struct Buffers {
   explicit Buffers(int rank)
-      : own(values(rank, kItems * kMembers)), result(untouched(kItems * kMembers)) {}
+      : own(values(rank, kLongItems * kMembers)), result(untouched(kLongItems * kMembers)) {}
   Items own, result;
 };
 
@@ -27,10 +27,10 @@ const types::Op& sum() { return types::predefined(types::Operator::sum); }
 
 const std::map<std::string, Make>& collectives() {
   static const auto few = [](const Items& items) {
-    return types::ConstBuffer{items.data(), kItems, &int64_type()};
+    return types::ConstBuffer{items.data(), kLongItems, &int64_type()};
   };
   static const auto few_in = [](Items& items) {
-    return types::Buffer{items.data(), kItems, &int64_type()};
+    return types::Buffer{items.data(), kLongItems, &int64_type()};
   };
   static const std::map<std::string, Make> all{
       {"barrier", [](const CollSeq& seq, Buffers&) { return barrier(seq); }},
@@ -61,7 +61,8 @@ const std::map<std::string, Make>& collectives() {
        }},
       {"reduce_scatter_block",
        [](const CollSeq& seq, Buffers& b) {
-         return reduce_scatter_block(seq, out(b.own), b.result.data(), kItems, int64_type(), sum());
+         return reduce_scatter_block(seq, out(b.own), b.result.data(), kLongItems, int64_type(),
+                                     sum());
        }},
   };
   return all;

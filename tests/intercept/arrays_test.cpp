@@ -13,39 +13,39 @@ namespace shim::intercept {
 namespace {
 
 /// Properties that the simulated native library reports for the communicator of these tests.
-struct NativeLibrary {
+struct NativeCommunicator {
   int size = 3, remote_size = 2, rank = 1, topology = MPI_UNDEFINED, dimensions = 1, in = 1,
       out = 2;
   bool is_inter = false;
 };
-NativeLibrary native_library;
+NativeCommunicator native_communicator;
 
 class Arrays : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     abi::handle_was_made.store(true);
     active_table.Comm_test_inter.set(
-        [](MPI_Comm, int* flag) { return *flag = native_library.is_inter, MPI_SUCCESS; });
+        [](MPI_Comm, int* flag) { return *flag = native_communicator.is_inter, MPI_SUCCESS; });
     active_table.Comm_size.set(
-        [](MPI_Comm, int* size) { return *size = native_library.size, MPI_SUCCESS; });
+        [](MPI_Comm, int* size) { return *size = native_communicator.size, MPI_SUCCESS; });
     active_table.Comm_remote_size.set(
-        [](MPI_Comm, int* size) { return *size = native_library.remote_size, MPI_SUCCESS; });
+        [](MPI_Comm, int* size) { return *size = native_communicator.remote_size, MPI_SUCCESS; });
     active_table.Comm_rank.set(
-        [](MPI_Comm, int* rank) { return *rank = native_library.rank, MPI_SUCCESS; });
+        [](MPI_Comm, int* rank) { return *rank = native_communicator.rank, MPI_SUCCESS; });
     active_table.Topo_test.set(
-        [](MPI_Comm, int* status) { return *status = native_library.topology, MPI_SUCCESS; });
+        [](MPI_Comm, int* status) { return *status = native_communicator.topology, MPI_SUCCESS; });
     active_table.Cartdim_get.set(
-        [](MPI_Comm, int* count) { return *count = native_library.dimensions, MPI_SUCCESS; });
+        [](MPI_Comm, int* count) { return *count = native_communicator.dimensions, MPI_SUCCESS; });
     active_table.Graph_neighbors_count.set([](MPI_Comm, int rank, int* count) {
-      return *count = rank == native_library.rank ? native_library.out : 0, MPI_SUCCESS;
+      return *count = rank == native_communicator.rank ? native_communicator.out : 0, MPI_SUCCESS;
     });
     active_table.Dist_graph_neighbors_count.set([](MPI_Comm, int* in, int* out, int* weighted) {
-      *in = native_library.in, *out = native_library.out, *weighted = 0;
+      *in = native_communicator.in, *out = native_communicator.out, *weighted = 0;
       return MPI_SUCCESS;
     });
   }
   void SetUp() override {
-    native_library = NativeLibrary();
+    native_communicator = NativeCommunicator();
     current_table.store(&active_table, std::memory_order_release);  // pairs with native()
   }
 
@@ -81,7 +81,7 @@ TEST_F(Arrays, HaveAnEntryForEachMember) {
 }
 
 TEST_F(Arrays, HaveAnEntryForEachMemberOfTheRemoteGroup) {
-  native_library.is_inter = true;
+  native_communicator.is_inter = true;
   EXPECT_TRUE(finds_sent(Reach::peers, 1));
   EXPECT_FALSE(finds_sent(Reach::peers, 2));
 }
@@ -92,18 +92,18 @@ TEST_F(Arrays, OfMpiInPlaceAreIgnored) {
 }
 
 TEST_F(Arrays, HaveAnEntryForEachNeighbor) {
-  native_library.topology = MPI_CART;
+  native_communicator.topology = MPI_CART;
   EXPECT_TRUE(finds_sent(Reach::neighbors, 1));
   EXPECT_FALSE(finds_sent(Reach::neighbors, 2));
-  native_library.topology = MPI_GRAPH;
+  native_communicator.topology = MPI_GRAPH;
   EXPECT_TRUE(finds_received(Reach::neighbors, 1));
   EXPECT_FALSE(finds_received(Reach::neighbors, 2));
-  native_library.topology = MPI_DIST_GRAPH;
+  native_communicator.topology = MPI_DIST_GRAPH;
   EXPECT_TRUE(finds_sent(Reach::neighbors, 1));
   EXPECT_FALSE(finds_sent(Reach::neighbors, 2));
   EXPECT_TRUE(finds_received(Reach::neighbors, 0));
   EXPECT_FALSE(finds_received(Reach::neighbors, 1));
-  native_library.topology = MPI_UNDEFINED;
+  native_communicator.topology = MPI_UNDEFINED;
   EXPECT_FALSE(finds_sent(Reach::neighbors, 0));
 }
 

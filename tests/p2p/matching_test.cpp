@@ -14,10 +14,10 @@
 namespace shim::p2p {
 namespace {
 
-struct Receive : PostedReceive {
+struct NamedReceive : PostedReceive {
   int name = 0;
 };
-struct Arrival : UnexpectedMsg {
+struct NamedArrival : UnexpectedMsg {
   int name = 0;
 };
 
@@ -66,10 +66,10 @@ class RandomMatching : public testing::TestWithParam<unsigned> {
     int from = source(), with = tag();
     int expected = model_.arrive({from, with, name});
     PostedReceive* taken = matching_.take_posted(from, with);
-    ASSERT_EQ(taken == nullptr ? -1 : static_cast<Receive*>(taken)->name, expected);
+    ASSERT_EQ(taken == nullptr ? -1 : static_cast<NamedReceive*>(taken)->name, expected);
     if (taken != nullptr) return;
-    arrivals_.push_back(std::make_unique<Arrival>());
-    Arrival& arrival = *arrivals_.back();
+    arrivals_.push_back(std::make_unique<NamedArrival>());
+    NamedArrival& arrival = *arrivals_.back();
     arrival.source = from;
     arrival.tag = with;
     arrival.name = name;
@@ -79,14 +79,14 @@ class RandomMatching : public testing::TestWithParam<unsigned> {
     int from = source_or_any(), with = tag_or_any();
     auto expected = model_.find({from, with, name});
     UnexpectedMsg* found = matching_.find_unexpected(from, with);
-    ASSERT_EQ(found == nullptr ? -1 : static_cast<Arrival*>(found)->name,
+    ASSERT_EQ(found == nullptr ? -1 : static_cast<NamedArrival*>(found)->name,
               expected == model_.arrived.end() ? -1 : expected->name);
     if (found != nullptr) {
       matching_.remove(*found);
       model_.arrived.erase(expected);
     } else if (post) {
-      receives_.push_back(std::make_unique<Receive>());
-      Receive& made = *receives_.back();
+      receives_.push_back(std::make_unique<NamedReceive>());
+      NamedReceive& made = *receives_.back();
       made.source = from;
       made.tag = with;
       made.name = name;
@@ -106,8 +106,8 @@ class RandomMatching : public testing::TestWithParam<unsigned> {
   std::mt19937 random_{GetParam()};
   Matching matching_{kSources};
   Model model_;
-  std::vector<std::unique_ptr<Arrival>> arrivals_;
-  std::vector<std::unique_ptr<Receive>> receives_;
+  std::vector<std::unique_ptr<NamedArrival>> arrivals_;
+  std::vector<std::unique_ptr<NamedReceive>> receives_;
 };
 
 TEST_P(RandomMatching, AgreesWithTheModel) {
@@ -145,9 +145,9 @@ class LongQueues : public testing::TestWithParam<unsigned> {
   void arrive(int source, int tag) {
     const int name = next_name_++, expected = model_.arrive({source, tag, name});
     PostedReceive* taken = matching_.take_posted(source, tag);
-    ASSERT_EQ(taken == nullptr ? -1 : static_cast<Receive*>(taken)->name, expected);
+    ASSERT_EQ(taken == nullptr ? -1 : static_cast<NamedReceive*>(taken)->name, expected);
     if (taken != nullptr) return;
-    Arrival& arrival = arrivals_.emplace_back();
+    NamedArrival& arrival = arrivals_.emplace_back();
     arrival.source = source;
     arrival.tag = tag;
     arrival.name = name;
@@ -157,14 +157,14 @@ class LongQueues : public testing::TestWithParam<unsigned> {
     const int name = next_name_++;
     auto expected = model_.find({source, tag, name});
     UnexpectedMsg* found = matching_.find_unexpected(source, tag);
-    ASSERT_EQ(found == nullptr ? -1 : static_cast<Arrival*>(found)->name,
+    ASSERT_EQ(found == nullptr ? -1 : static_cast<NamedArrival*>(found)->name,
               expected == model_.arrived.end() ? -1 : expected->name);
     if (found != nullptr) {
       matching_.remove(*found);
       model_.arrived.erase(expected);
       return;
     }
-    Receive& made = receives_.emplace_back();
+    NamedReceive& made = receives_.emplace_back();
     made.source = source;
     made.tag = tag;
     made.name = name;
@@ -178,8 +178,8 @@ class LongQueues : public testing::TestWithParam<unsigned> {
   std::mt19937 random_{GetParam()};
   Matching matching_{kSources};
   Model model_;
-  std::list<Receive> receives_;
-  std::list<Arrival> arrivals_;
+  std::list<NamedReceive> receives_;
+  std::list<NamedArrival> arrivals_;
   int next_name_ = 0;
 };
 
@@ -217,7 +217,7 @@ TEST(Matching, EntriesWithOtherTagsAreNotVisited) {
   constexpr int kMany = 60'000;
   const auto start = std::chrono::steady_clock::now();
   Matching matching(2);
-  std::vector<Arrival> arrivals(kMany);
+  std::vector<NamedArrival> arrivals(kMany);
   for (int i = 0; i < kMany; ++i) {
     static_cast<UnexpectedMsg&>(arrivals[static_cast<std::size_t>(i)]).tag = i;
     matching.add(arrivals[static_cast<std::size_t>(i)]);
@@ -228,7 +228,7 @@ TEST(Matching, EntriesWithOtherTagsAreNotVisited) {
     ASSERT_EQ(matching.find_unexpected(1, tag), nullptr);
     matching.remove(*found);
   }
-  std::vector<Receive> receives(kMany);
+  std::vector<NamedReceive> receives(kMany);
   for (int i = 0; i < kMany; ++i) {
     receives[static_cast<std::size_t>(i)].source = i % 2 == 0 ? kAnySource : 0;
     receives[static_cast<std::size_t>(i)].tag = i;
@@ -241,7 +241,7 @@ TEST(Matching, EntriesWithOtherTagsAreNotVisited) {
 
 TEST(Matching, ForEachSourceVisitsEachSourceOnce) {
   Matching matching(200);
-  Receive receives[4];
+  NamedReceive receives[4];
   int sources[] = {7, kAnySource, 150, 7};
   for (int i = 0; i < 4; ++i) {
     receives[i].source = sources[i];

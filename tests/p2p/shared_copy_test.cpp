@@ -9,11 +9,11 @@ using transport::LoopFaults;
 
 constexpr std::size_t kUnevenBytes = 1'000'001;  // not a multiple of the part size
 
-struct Pair {
+struct LinkedProcesses {
   World world;
   std::vector<ContextPtr> contexts = world.contexts();
   /// Exchange one message in each direction, which opens both links.
-  explicit Pair(LoopFaults faults = {}) : world({.processes = 2, .faults = faults}) {
+  explicit LinkedProcesses(LoopFaults faults = {}) : world({.processes = 2, .faults = faults}) {
     constexpr std::size_t kLongButNotShared = 20'000;
     Data there(kLongButNotShared), here(kLongButNotShared);
     end(send(there, 0), receive(there, 1));
@@ -45,7 +45,7 @@ struct Pair {
 };
 
 TEST(SharedCopy, SenderWritesPartsWhileItMakesProgress) {
-  Pair pair;
+  LinkedProcesses pair;
   // one written part suffices: a late sender does not join a shared copy
   for (std::uint32_t message = 0; message < 20; ++message) pair.pass(message);
   EXPECT_GT(pair.written(), 0u);
@@ -53,13 +53,13 @@ TEST(SharedCopy, SenderWritesPartsWhileItMakesProgress) {
 }
 
 TEST(SharedCopy, ReceiverCopiesShortMessagesAlone) {
-  Pair pair;
+  LinkedProcesses pair;
   pair.pass(1, 60'000);
   EXPECT_EQ(pair.written(), 0u);
 }
 
 TEST(SharedCopy, ReceiverCompletesWithoutTheSender) {
-  Pair pair;
+  LinkedProcesses pair;
   const Data data = pattern(kUnevenBytes, 1);
   Data there(kUnevenBytes);
   Request* sent = pair.send(data);
@@ -75,7 +75,7 @@ TEST(SharedCopy, ReceiverCompletesWithoutTheSender) {
 
 /// Information on a finished copy must not make the sender write into the next one.
 TEST(SharedCopy, LateSenderDoesNotAffectTheNextMessage) {
-  Pair pair;
+  LinkedProcesses pair;
   const Data first = pattern(kUnevenBytes, 1), second = pattern(kUnevenBytes, 2);
   Data there(kUnevenBytes), next(kUnevenBytes);
   Request* sent[] = {pair.send(first), pair.send(second)};
@@ -89,7 +89,7 @@ TEST(SharedCopy, LateSenderDoesNotAffectTheNextMessage) {
 }
 
 /// Transfer several messages, all of which are announced before the first is copied.
-void transfer_many(Pair& pair) {
+void transfer_many(LinkedProcesses& pair) {
   constexpr int kMessages = 7;
   std::vector<Data> data, there(kMessages, Data(kUnevenBytes));
   std::vector<Request*> sent, received;
@@ -106,13 +106,13 @@ void transfer_many(Pair& pair) {
 }
 
 TEST(SharedCopy, MessagesOfOneSenderAreCopiedInTurn) {
-  Pair pair;
+  LinkedProcesses pair;
   transfer_many(pair);
 }
 
 /// A process that copies one message, while others are queued, also sends long messages.
 TEST(SharedCopy, QueuedMessagesCompleteIfTheReceiverBeginsToSend) {
-  Pair pair;
+  LinkedProcesses pair;
   constexpr std::size_t kMessages = 5;
   const Data ours = pattern(kUnevenBytes, 1), theirs = pattern(kUnevenBytes, 2);
   std::vector<Data> here(kMessages, Data(kUnevenBytes)), there(kMessages, Data(kUnevenBytes));
@@ -128,7 +128,7 @@ TEST(SharedCopy, QueuedMessagesCompleteIfTheReceiverBeginsToSend) {
 }
 
 TEST(SharedCopy, EachReceiverCopiesAloneInBothDirections) {
-  Pair pair;
+  LinkedProcesses pair;
   const Data ours = pattern(kUnevenBytes, 1), theirs = pattern(kUnevenBytes, 2);
   Data here(kUnevenBytes), there(kUnevenBytes);
   Request* sent[] = {pair.send(ours, 0), pair.send(theirs, 1)};
@@ -141,7 +141,7 @@ TEST(SharedCopy, EachReceiverCopiesAloneInBothDirections) {
 }
 
 TEST(SharedCopy, SenderDoesNotWritePastATooShortBuffer) {
-  Pair pair;
+  LinkedProcesses pair;
   const Data data = pattern(kUnevenBytes, 1);
   Data there(kUnevenBytes, 0x55);
   Request* sent = pair.send(data);
@@ -164,7 +164,7 @@ struct CopyFault {
 class SharedCopyFaults : public testing::TestWithParam<CopyFault> {};
 
 TEST_P(SharedCopyFaults, FallsBackToOtherTransfers) {
-  Pair pair(GetParam().faults);
+  LinkedProcesses pair(GetParam().faults);
   transfer_many(pair);
   for (std::uint32_t message = 0; message < 5; ++message) pair.pass(message);
   EXPECT_EQ(pair.written(), 0u);
@@ -183,12 +183,12 @@ INSTANTIATE_TEST_SUITE_P(
 /// If the receiver cannot read although the sender could write, then both fall back to packets, and
 /// the sender writes nothing after the message has arrived.
 TEST(SharedCopy, ReceiverThatCannotReadFallsBackToPackets) {
-  Pair pair({.reads = LoopFaults::Reads::fail});
+  LinkedProcesses pair({.reads = LoopFaults::Reads::fail});
   for (std::uint32_t message = 0; message < 5; ++message) pair.pass(message);
 }
 
 TEST(SharedCopy, DeathOfASenderWithClaimedPartsEndsTheReceive) {
-  Pair pair;
+  LinkedProcesses pair;
   const Data data = pattern(kUnevenBytes, 1);
   Data there(kUnevenBytes);
   pair.send(data);
@@ -208,7 +208,7 @@ TEST(SharedCopy, DeathOfASenderWithClaimedPartsEndsTheReceive) {
 }
 
 TEST(SharedCopy, WorksWithConcurrentThreads) {
-  Pair pair;
+  LinkedProcesses pair;
   constexpr std::uint32_t kMessages = 40;
   pair.world.run([&](int rank) {
     Engine& engine = pair.world.engine(rank);

@@ -9,17 +9,17 @@ namespace {
 
 const types::Type& pair_type() { return *types::find_predefined("MPI_DOUBLE_INT"); }
 
-struct Pair {
+struct DoubleInt {
   double value = -1;
   std::int32_t index = -1;
   std::int32_t hole = 0x5eed;
-  bool operator==(const Pair&) const = default;
+  bool operator==(const DoubleInt&) const = default;
 };
-static_assert(sizeof(Pair) == 16);
-using Pairs = std::vector<Pair>;
+static_assert(sizeof(DoubleInt) == 16);
+using DoubleInts = std::vector<DoubleInt>;
 
-Pairs sent(std::size_t count, int first = 0) {
-  Pairs items(count);
+DoubleInts sent(std::size_t count, int first = 0) {
+  DoubleInts items(count);
   for (std::size_t i = 0; i < count; ++i) {
     int n = first + static_cast<int>(i);
     items[i] = {n / 8.0, 3 * n, 0xbad};
@@ -27,14 +27,16 @@ Pairs sent(std::size_t count, int first = 0) {
   return items;
 }
 // Return the buffer of `room` items after the receipt of `count` items.
-Pairs received(std::size_t count, std::size_t buffer, int first = 0) {
-  Pairs items = sent(count, first);
-  for (Pair& item : items) item.hole = Pair().hole;
+DoubleInts received(std::size_t count, std::size_t buffer, int first = 0) {
+  DoubleInts items = sent(count, first);
+  for (DoubleInt& item : items) item.hole = DoubleInt().hole;
   items.resize(buffer);
   return items;
 }
-types::ConstBuffer from(const Pairs& items) { return {items.data(), items.size(), &pair_type()}; }
-types::Buffer into(Pairs& items) { return {items.data(), items.size(), &pair_type()}; }
+types::ConstBuffer from(const DoubleInts& items) {
+  return {items.data(), items.size(), &pair_type()};
+}
+types::Buffer into(DoubleInts& items) { return {items.data(), items.size(), &pair_type()}; }
 
 struct Case {
   std::size_t count;
@@ -61,8 +63,8 @@ TEST_P(HolesOfAMessage, AreNotWritten) {
   for (SendMode mode : {SendMode::standard, SendMode::synchronous}) {
     World world({.faults = {.again_chance = 0.2, .reads = reads, .max_packet_bytes = 4099}});
     auto contexts = world.contexts();
-    const Pairs data = sent(count);
-    Pairs buffer(count + 3);
+    const DoubleInts data = sent(count);
+    DoubleInts buffer(count + 3);
     Request* receive = nullptr;
     if (receive_first) receive = value_of(world.engine(1).irecv(*contexts[1], into(buffer), 0, 7));
     Request* send = value_of(world.engine(0).isend(*contexts[0], from(data), 1, 7, mode));
@@ -91,7 +93,7 @@ TEST(Holes, AreNotWrittenByBlockingCopiedAndBytewiseMessages) {
       engine.release(copied);
       ASSERT_TRUE(engine.send(context, from(sent(2)), 1, 4, SendMode::standard));
     } else {
-      Pairs few(10), many(3000);
+      DoubleInts few(10), many(3000);
       ASSERT_TRUE(engine.recv(context, into(few), 0, 1));
       EXPECT_EQ(few, received(10, 10));
       ASSERT_TRUE(engine.recv(context, into(many), 0, 2));
@@ -100,7 +102,7 @@ TEST(Holes, AreNotWrittenByBlockingCopiedAndBytewiseMessages) {
       EXPECT_EQ(many, received(3000, 3000, 5));
       Data bytes(24);
       ASSERT_TRUE(engine.recv(context, {bytes.data(), bytes.size(), &kByte}, 0, 4));
-      Pairs unpacked(2);
+      DoubleInts unpacked(2);
       types::unpack(pair_type(), std::as_bytes(std::span(bytes)), 0, unpacked.data());
       EXPECT_EQ(unpacked, received(2, 2));
     }
@@ -110,7 +112,7 @@ TEST(Holes, AreNotWrittenByBlockingCopiedAndBytewiseMessages) {
 TEST(Holes, AreNotWrittenByPersistentSends) {
   World world({});
   auto contexts = world.contexts();
-  Pairs data(300), buffer(300);
+  DoubleInts data(300), buffer(300);
   Request* send = value_of(
       world.engine(0).send_init(*contexts[0], from(data), 1, 0, SendMode::standard));
   Request* receive = value_of(world.engine(1).recv_init(*contexts[1], into(buffer), 0, 0));
@@ -131,7 +133,7 @@ TEST(Holes, AreNotWrittenByTruncatedMessages) {
   for (std::size_t count : {4u, 3000u}) {
     World world({});
     auto contexts = world.contexts();
-    Pairs data = sent(count), buffer(count - 1);
+    DoubleInts data = sent(count), buffer(count - 1);
     Request* send = value_of(
         world.engine(0).isend(*contexts[0], from(data), 1, 0, SendMode::standard));
     Request* receive = value_of(world.engine(1).irecv(*contexts[1], into(buffer), 0, 0));

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::Not;
 
-class Label final : public ContextLabel {
+class HaloLabel final : public ContextLabel {
  public:
   std::string text() const override { return "communicator \"halo\""; }
 };
@@ -60,7 +60,7 @@ class WaitReport : public testing::Test {
     auto bases = std::make_shared<ContextBases>();
     bases->common = 100;
     context_ = engine_->make_context(
-        {std::make_shared<Everyone>(2), 0, bases, 100, {}, std::make_shared<Label>()});
+        {std::make_shared<Everyone>(2), 0, bases, 100, {}, std::make_shared<HaloLabel>()});
   }
   /// Return the next line of the log; "" if none comes within this time.
   std::string line(int milliseconds = 20'000) const {

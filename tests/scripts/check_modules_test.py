@@ -45,6 +45,21 @@ class CheckModules(unittest.TestCase):
             {"low": {"low"}, "high": {"high", "low"}, "intercept": {"low", "high", "intercept"}},
         )
 
+    def test_a_name_of_two_sources_of_a_folder_is_reported(self) -> None:
+        self.write("tests/low/a_test.cpp", "struct Label {\n};\nconstexpr int kItems = 3;\n")
+        self.write("tests/low/b_test.cpp", "class Label final : Base {\n};\nstruct Mine;\n")
+        self.write("tests/low/c_test.cpp", "constexpr std::size_t kItems{4};\nclass Mine {\n};\n")
+        self.write("tests/high/a_test.cpp", "struct Label {\n};\n")
+        self.assertEqual(
+            check_modules.find_repeated_names(self.top),
+            [
+                "tests/low/b_test.cpp defines Label, as does a_test.cpp; "
+                "batches compile them together",
+                "tests/low/c_test.cpp defines kItems, as does a_test.cpp; "
+                "batches compile them together",
+            ],
+        )
+
     def test_a_good_tree_has_no_violation(self) -> None:
         self.assertEqual(self.violations(), [])
 

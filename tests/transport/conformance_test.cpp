@@ -14,8 +14,6 @@
 namespace shim::transport::testing {
 namespace {
 
-constexpr double kTestSeconds = 30;
-
 /// Header of every test packet: its sender, its sequence number, and the expected payload.
 struct Stamp {
   std::uint32_t from;

@@ -23,9 +23,8 @@ using base::ErrorClass;
 using testing::bytes_of;
 using testing::CallSink;
 using testing::Child;
+using testing::kTestSeconds;
 using testing::ProcessSync;
-
-constexpr double kTestSeconds = 40;
 
 OfiSettings settings_for(const std::string& provider) {
   return {.provider = provider, .interface = provider == "shm" ? "" : "lo"};

@@ -13,6 +13,9 @@
 
 namespace shim::transport::testing {
 
+/// Seconds after which a test of a transport ends its waits as failed.
+inline constexpr double kTestSeconds = 40;
+
 /// Several connected transports, each in the role of one process.
 class Rig {
  public:

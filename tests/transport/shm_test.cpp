@@ -25,8 +25,7 @@ using testing::AnonymousSegment;
 using testing::bytes_of;
 using testing::CallSink;
 using testing::Child;
-
-constexpr double kTestSeconds = 40;
+using testing::kTestSeconds;
 
 /// Small, so that the pool fills up soon.
 constexpr std::size_t kSmallPool = 16 * kCellBytes;
