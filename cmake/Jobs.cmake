@@ -64,7 +64,7 @@ endfunction()
 
 # intersession_jobs(<prefix> <table>): add each job of the table as the test <prefix>.<job>. The
 # programs are in the current binary folder. The build writes the tests, and again when the table or
-# tests/harness changes.
+# tests/harness changes. The target jobs-of-<prefix>-<table> builds what the jobs of the table need.
 function(intersession_jobs prefix table)
   get_filename_component(stem ${table} NAME_WE)
   set(table ${CMAKE_CURRENT_SOURCE_DIR}/${table})
@@ -76,5 +76,23 @@ function(intersession_jobs prefix table)
                              --build ${PROJECT_BINARY_DIR} --programs ${CMAKE_CURRENT_BINARY_DIR}
                              --substrates "${INTERSESSION_SUBSTRATES}" --ctest ${prefix}. --output ${commands})
   add_custom_target(jobs-of-${prefix}-${stem} DEPENDS ${commands})
+  intersession_programs_of(jobs-of-${prefix}-${stem} ${table})
   intersession_include_tests(${commands} ${prefix}.${stem})
+endfunction()
+
+# intersession_programs_of(<target> <table>): let the target depend on the programs of the table
+# that targets so far build.
+function(intersession_programs_of target table)
+  file(STRINGS ${table} lines REGEX "^program = ")
+  list(TRANSFORM lines REPLACE "^program = \"([^\"]*)\".*" "\\1")
+  list(REMOVE_DUPLICATES lines)
+  foreach(program IN LISTS lines)
+    foreach(library linked preloaded none)
+      foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)
+        if(TARGET ${program}-${library}-${substrate})
+          add_dependencies(${target} ${program}-${library}-${substrate})
+        endif()
+      endforeach()
+    endforeach()
+  endforeach()
 endfunction()

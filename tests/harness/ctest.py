@@ -18,7 +18,7 @@ def _quote(word: object) -> str:
 def commands_for(
     matrix: list[Job], prefix: str, table: pathlib.Path, dirs: BuildDirs, run_job: str
 ) -> str:
-    """Return the CTest commands for all jobs."""
+    """Return the CTest commands for all jobs. A label of each is <prefix><table>."""
     cores = os.cpu_count() or 1
     lines = []
     for job in matrix:
@@ -36,7 +36,7 @@ def commands_for(
         lines.append(f"add_test({name} {' '.join(_quote(word) for word in command)})")
         lines.append(
             f"set_tests_properties({name} PROPERTIES SKIP_RETURN_CODE 77 "
-            f"LABELS {_quote('mpi;long' if job.long else 'mpi')} "
+            f"LABELS {_quote(f'mpi;{prefix}{table.stem}' + (';long' if job.long else ''))} "
             f"TIMEOUT {job.timeout + _GRACE_SECONDS:g} PROCESSORS {min(job.processes, cores)}"
             f"{' RUN_SERIAL TRUE' if job.serial else ''})"
         )

@@ -491,7 +491,8 @@ class Tables(unittest.TestCase):
         text = ctest.commands_for(made, "mpi.", pathlib.Path("t.toml"), dirs, "run-job")
         for job, line in zip(made, text.splitlines()[1::2]):
             self.assertIn(f"[==[mpi.{job.name}]==]", line)
-            self.assertEqual("LABELS [==[mpi;long]==]" in line, job.long)
+            label = "mpi;mpi.t" + (";long" if job.long else "")
+            self.assertIn(f"LABELS [==[{label}]==]", line)
 
     def test_words_are_filled_in(self) -> None:
         (job,) = jobs.expand(
