@@ -21,6 +21,7 @@ function(intersession_suites target kind label)
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
   add_custom_command(TARGET ${target} POST_BUILD BYPRODUCTS ${tests} VERBATIM
                      COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:${target}>
+                                              -D "EMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR}"
                                               -D PREFIX=${INTERSESSION_TEST_PREFIX}${kind}
                                               -D LABEL=${label} -D OUTPUT=${tests} -P ${script})
   intersession_include_tests(${tests} ${INTERSESSION_TEST_PREFIX}${kind})
