@@ -41,7 +41,7 @@ list(APPEND PMIX_INCLUDE_DIRS ${PMIX_HEADERS})
 # The example heat needs libpng; the tests need all examples and GoogleTest.
 find_package(PNG)
 if(INTERSESSION_TESTS)
-  find_package(GTest)
+  find_package(GTest CONFIG)  # FindGTest has GTest::gmock since CMake 3.23
   if(NOT PNG_FOUND OR NOT GTest_FOUND)
     message(STATUS "Tests: no target tests, because libpng or GoogleTest is not installed "
                    "(on Debian: scripts/install-dependencies)")
