@@ -37,7 +37,7 @@ TEST(Pmi1Wire, ErrorQuotesTheMalformedLine) {
 
 TEST(Pmi1Wire, ArbitraryBytesDoNotCrashTheParser) {
   std::mt19937 random(1);
-  const std::string alphabet = "cmd=get_result rc 01\n\t\xff(,)";
+  const std::string alphabet = "cmd=get_result rc 01\n\t\xff(,)[]";
   for (int round = 0; round < 20'000; ++round) {
     std::string text;
     for (auto length = random() % 40; length > 0; --length)
@@ -154,6 +154,15 @@ TEST(Pmi1ProcessMapping, BlocksRepeat) {
               ElementsAre(0, 1, 0));
 }
 
+TEST(Pmi1ProcessMapping, ListsOfBlocksRepeatAsHydra5WritesThem) {
+  EXPECT_THAT(nodes_of(must(parse_process_mapping("(vector,[(0,2,1)]x2)", 4, "h"))),
+              ElementsAre(0, 1, 0, 1));
+  EXPECT_THAT(nodes_of(must(parse_process_mapping("(vector,2,[(0,1,2),1]x2,3)", 8, "h"))),
+              ElementsAre(2, 0, 0, 1, 0, 0, 1, 3));
+  EXPECT_THAT(nodes_of(must(parse_process_mapping("(vector,[0,1]x4000000000)", 5, "h"))),
+              ElementsAre(0, 1, 0, 1, 0));
+}
+
 TEST(Pmi1ProcessMapping, NodeNumbersMayBeSparseAndLarge) {
   const NodeMap map = must(
       parse_process_mapping("(vector,(2000000000,1,1),(7,1,2000000000))", 4, "h"));
@@ -164,9 +173,11 @@ TEST(Pmi1ProcessMapping, NodeNumbersMayBeSparseAndLarge) {
 }
 
 TEST(Pmi1ProcessMapping, ErrorQuotesTheUnknownMapping) {
-  for (const char* text : {"", "(vector)", "(vector,)", "(vector,(0,1,1)", "(vector,(0,1))",
-                           "(vector,(0,0,1))", "(vector,(0,1,0))", "(vector,(0,1,-1))",
-                           "(list,(0,1,1))", "(vector,(0,1,1))x", "(vector,(0,1,99999999999))"})
+  for (const char* text :
+       {"", "(vector)", "(vector,)", "(vector,(0,1,1)", "(vector,(0,1))", "(vector,(0,0,1))",
+        "(vector,(0,1,0))", "(vector,(0,1,-1))", "(list,(0,1,1))", "(vector,(0,1,1))x",
+        "(vector,[0)", "(vector,[0])", "(vector,[0]x)", "(vector,[0]x0)", "(vector,[]x2)",
+        "(vector,[[0]x2]x2)", "(vector,(0,1,99999999999))"})
     EXPECT_THAT(error_of(parse_process_mapping(text, 2, "h")).text(),
                 HasSubstr("PMI_process_mapping"))
         << text;

@@ -20,23 +20,59 @@ bool skip(std::string_view& rest, std::string_view word) {
   return true;
 }
 
-/// Parse the number before the next `end`, and remove both.
-std::optional<std::uint32_t> number_up_to(std::string_view& rest, char end) {
-  const auto at = rest.find(end);
-  if (at == std::string_view::npos) return std::nullopt;
-  const auto number = to_number(rest.substr(0, at));
-  rest.remove_prefix(at + 1);
+/// Remove a number from the front of the text, and return it.
+std::optional<std::uint32_t> take_number(std::string_view& rest) {
+  const auto digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  const auto number = to_number(rest.substr(0, digits));
+  rest.remove_prefix(digits);
   return number;
 }
 
-std::optional<std::vector<MappingBlock>> parse_blocks(std::string_view rest) {
+/// Remove a block from the front of the text, and return it: "(first,nodes,processes)", or the
+/// number of a node with one process.
+std::optional<MappingBlock> take_block(std::string_view& rest) {
+  if (!rest.starts_with("(")) {
+    const auto node = take_number(rest);
+    return node ? std::optional(MappingBlock{*node, 1, 1}) : std::nullopt;
+  }
+  rest.remove_prefix(1);
+  const auto first = take_number(rest);
+  const bool has_nodes = skip(rest, ",");
+  const auto nodes = take_number(rest);
+  const bool has_processes = skip(rest, ",");
+  const auto processes = take_number(rest);
+  const bool has_end = skip(rest, ")");
+  if (!first || !has_nodes || !nodes || !has_processes || !processes || !has_end)
+    return std::nullopt;
+  if (*nodes == 0 || *processes == 0) return std::nullopt;
+  return MappingBlock{*first, *nodes, *processes};
+}
+
+/// Append the repeated blocks `begin...end` of the list until it has `most` blocks: each block
+/// places a process.
+void repeat(std::vector<MappingBlock>& blocks, std::size_t begin, std::uint32_t times,
+            std::size_t most) {
+  const std::vector<MappingBlock> once(blocks.begin() + static_cast<std::ptrdiff_t>(begin),
+                                       blocks.end());
+  for (std::uint32_t i = 1; i < times && blocks.size() < most; ++i)
+    blocks.insert(blocks.end(), once.begin(), once.end());
+}
+
+std::optional<std::vector<MappingBlock>> parse_blocks(std::string_view rest, std::uint32_t size) {
   std::vector<MappingBlock> blocks;
   if (!skip(rest, "(vector")) return std::nullopt;
-  while (skip(rest, ",(")) {
-    const auto first = number_up_to(rest, ','), nodes = number_up_to(rest, ','),
-               processes = number_up_to(rest, ')');
-    if (!first || !nodes || !processes || *nodes == 0 || *processes == 0) return std::nullopt;
-    blocks.push_back({*first, *nodes, *processes});
+  while (skip(rest, ",")) {
+    const std::size_t begin = blocks.size();
+    const bool is_list = skip(rest, "[");
+    do {
+      const auto block = take_block(rest);
+      if (!block) return std::nullopt;
+      blocks.push_back(*block);
+    } while (is_list && skip(rest, ","));
+    if (!is_list) continue;
+    const auto times = skip(rest, "]x") ? take_number(rest) : std::nullopt;
+    if (!times || *times == 0) return std::nullopt;
+    repeat(blocks, begin, *times, size);
   }
   if (rest != ")" || blocks.empty()) return std::nullopt;
   return blocks;
@@ -58,7 +94,7 @@ std::vector<std::uint32_t> rank_to_node(const std::vector<MappingBlock>& blocks,
 
 base::Result<NodeMap> parse_process_mapping(std::string_view text, std::uint32_t size,
                                             std::string_view host) {
-  const auto blocks = parse_blocks(text);
+  const auto blocks = parse_blocks(text, size);
   if (!blocks)
     return base::Error(
         base::ErrorClass::other,
