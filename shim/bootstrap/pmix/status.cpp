@@ -25,8 +25,10 @@ ErrorClass class_of(pmix_status_t status) {
       return ErrorClass::name;
     case PMIX_ERR_PROC_REQUESTED_ABORT:
     case PMIX_ERR_PROC_TERM_WO_SYNC:
+#ifdef PMIX_ERR_PROC_KILLED_BY_CMD  // since PMIx 4.1
     case PMIX_ERR_PROC_KILLED_BY_CMD:
     case PMIX_ERR_PROC_ABORTED_BY_SIG:
+#endif
     case PMIX_ERR_JOB_ABORTED:
     case PMIX_ERR_JOB_ABORTED_BY_SIG:
       return ErrorClass::proc_aborted;
