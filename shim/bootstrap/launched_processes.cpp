@@ -145,9 +145,10 @@ bool LaunchedProcesses::is_settled(const Table& table, pid_t daemon) const {
     return true;
   const File file = read_whole(proc_ + "/uptime");
   std::string_view rest = file.text;
-  const auto uptime = number_in<double>(take_word(rest));
+  const std::string_view word = take_word(rest);
+  const auto uptime = number_in<std::uint64_t>(word.substr(0, word.find('.')));  // whole seconds
   const double since = static_cast<double>(table.at(self_).start_time) / ticks;
-  return uptime && *uptime - since >= settled_.after_age_s;
+  return uptime && static_cast<double>(*uptime) - since >= settled_.after_age_s;
 }
 
 LaunchedProcesses::Found LaunchedProcesses::scan(Table& table) {

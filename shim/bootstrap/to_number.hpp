@@ -18,7 +18,7 @@ inline std::string_view take_word(std::string_view& line) {
   return word;
 }
 
-/// Parse the whole word as a number; return nothing if it is not a number.
+/// Parse the whole word as a whole number; return nothing if it is none.
 template <typename Number>
 std::optional<Number> number_in(std::string_view word) {
   Number number{};
