@@ -43,7 +43,7 @@ find_package(PNG)
 if(INTERSESSION_TESTS)
   find_package(GTest CONFIG)  # FindGTest has GTest::gmock since CMake 3.23
   if(NOT PNG_FOUND OR NOT GTest_FOUND)
-    message(STATUS "Tests: no target tests, because libpng or GoogleTest is not installed "
+    message(NOTICE "Tests: no target tests, because libpng or GoogleTest is not installed "
                    "(on Debian: scripts/install-dependencies)")
     set(INTERSESSION_TESTS OFF)
   endif()

@@ -14,21 +14,22 @@ set(Intersession_MPI "" CACHE STRING
 set(INTERSESSION_OVER "openmpi;mpich" CACHE STRING
     "Families of native MPI libraries to build for, if they are installed")
 
-# Take one line of scripts/find-mpi, split at tabs: set the variables of a substrate, or say why not.
+# Take one line of scripts/find-mpi, split at tabs: set the variables of a substrate, or print the
+# reason. NOTICE, because scripts/build hides lines of the level STATUS.
 function(intersession_consider_mpi family version cc cxx supported reason)
   set(what "MPI: ${version} (${cc}):")
   if(NOT supported STREQUAL "yes")
     if(Intersession_MPI)
       message(FATAL_ERROR "${what} not supported: ${reason}")
     endif()
-    message(STATUS "${what} not supported: ${reason}")
+    message(NOTICE "${what} not supported: ${reason}")
   elseif(NOT family IN_LIST INTERSESSION_OVER)
-    message(STATUS "${what} not used, because ${family} is not in INTERSESSION_OVER")
+    message(NOTICE "${what} not used, because ${family} is not in INTERSESSION_OVER")
   elseif(family IN_LIST INTERSESSION_SUBSTRATES)
-    message(STATUS "${what} not used, because ${${family}_MPICC} was found first "
+    message(NOTICE "${what} not used, because ${${family}_MPICC} was found first "
                    "(-DIntersession_MPI=${cc} selects it)")
   else()
-    message(STATUS "${what} supported (${reason}); builds libintersession-${family}.so")
+    message(NOTICE "${what} supported (${reason}); builds libintersession-${family}.so")
     set(INTERSESSION_SUBSTRATES ${INTERSESSION_SUBSTRATES} ${family} PARENT_SCOPE)
     set(${family}_MPICC ${cc} PARENT_SCOPE)
     set(${family}_MPICXX ${cxx} PARENT_SCOPE)
@@ -79,10 +80,11 @@ foreach(line IN LISTS lines)
   intersession_consider_mpi(${fields})
 endforeach()
 if(NOT INTERSESSION_SUBSTRATES)
-  message(FATAL_ERROR "Intersession needs a supported native MPI library, Open MPI or MPICH; none of "
-                      "${INTERSESSION_OVER} was found on PATH. Name it: "
-                      "-DIntersession_MPI=<its prefix or mpicc>; or install it, on Debian: "
-                      "apt-get install libopenmpi-dev openmpi-bin, or libmpich-dev mpich")
+  list(JOIN INTERSESSION_OVER " or " families)
+  message(FATAL_ERROR "Intersession needs a supported native MPI library (${families}), and found none. "
+                      "Load its module, or name it: -DIntersession_MPI=<its prefix or mpicc>; or "
+                      "install it, on Debian: apt-get install libopenmpi-dev openmpi-bin, or "
+                      "libmpich-dev mpich")
 endif()
 foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)
   intersession_add_substrate(${substrate})
