@@ -148,7 +148,8 @@ class Version(unittest.TestCase):
 class Documents(unittest.TestCase):
     def test_licence_and_user_documents_are_installed(self) -> None:
         folder = _PREFIX / "share/doc/intersession"
-        self.assertEqual((folder / "LICENSE").read_bytes(), (_TOP / "LICENSE").read_bytes())
+        for name in ("LICENSE", "SECURITY.md", "CHANGELOG.md"):
+            self.assertEqual((folder / name).read_bytes(), (_TOP / name).read_bytes())
         for page in (_TOP / "docs/user").rglob("*.md"):
             self.assertTrue((folder / page.relative_to(_TOP)).exists(), page)
 
