@@ -20,8 +20,8 @@ constexpr const char* kUsage =
     "settings.\n"
     "Without a launcher it reports on a world of one process; under a launcher\n"
     "(mpirun -n 4 intersession-info) on the job, and rank 0 prints. The exit code is 1 if a\n"
-    "setting is invalid or unknown, or if the launcher does not respond. Other missing software\n"
-    "is reported, but is not an error.\n";
+    "setting is invalid or misspelled, or if the launcher does not respond. Missing software is\n"
+    "reported, but is not an error.\n";
 
 constexpr int kFailed = 1, kMisused = 2;
 

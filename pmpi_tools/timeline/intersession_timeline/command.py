@@ -19,8 +19,9 @@ summary."""
 _FOLDER = "INTERSESSION_TIMELINE"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(version: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="intersession-timeline", description=_DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"%(prog)s: Intersession {version}")
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser(
         "run",
@@ -101,12 +102,13 @@ def run(folder: pathlib.Path, tracks: int, words: list[str], programs: pathlib.P
     return done.returncode or merged
 
 
-def main(words: list[str], programs: pathlib.Path) -> int:
+def main(words: list[str], programs: pathlib.Path, version: str = "") -> int:
+    """Run the command; `programs` is the folder of intersession-run. Return the exit code."""
     own, job = (words, [])
     if words[:1] == ["run"]:
         own, job = _own_words(words[1:])
         own = ["run", *own]
-    options = _parser().parse_args(own)
+    options = _parser(version).parse_args(own)
     if options.command == "merge":
         return merge(options.folder, options.tracks)
     return run(options.output, options.tracks, job, programs)
