@@ -32,7 +32,10 @@ _MAKERS = {
 # are parts of a warning. By file: the numbers of arguments, by callee.
 _COMPLAINTS = {"shim/sessions/pset_text.cpp": {"fail": 2, "": 3}}
 # Functions and variables whose texts reach the user through members. By file: name and class.
-_RETURNED = {"shim/transport/ofi/provider_warning.cpp": ("provider_warning", "warning")}
+_RETURNED = {
+    "shim/bootstrap/launcher_size.cpp": ("warn_of_unusable_launcher", "warning"),
+    "shim/transport/ofi/provider_warning.cpp": ("provider_warning", "warning"),
+}
 _ASSIGNED = {
     "shim/intercept/native/composed.cpp": ("misfit_", "count"),
     "shim/sessions/creation_disagreement.cpp": ("state", "part"),
