@@ -38,7 +38,7 @@ class Intersession(CMakePackage):
     depends_on("boost", type="build")
     depends_on("tl-expected", type="build")
     depends_on("openmpi@4.1:5", when="+openmpi")
-    depends_on("mpich@3.4:4", when="+mpich")
+    depends_on("mpich@3.4.1:5", when="+mpich")
     # Headers; the libraries are loaded when a job needs them.
     depends_on("pmix@4:")
     depends_on("libfabric@1.11:")
