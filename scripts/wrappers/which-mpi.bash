@@ -143,12 +143,13 @@ choose_mpi() {
       find_program "$role" "$choice" "" ||
         die "$choice not found on PATH; select it with --mpi <its folder>" ;;
     *)
-      [ -e "$choice" ] || die "--mpi $choice: no such file; use openmpi, mpich or a path"
+      [ -e "$choice" ] ||
+        die "$choice: no such file; select an MPI with --mpi or INTERSESSION_MPI: openmpi, mpich or a path"
       names_of "$role" ""
       folder=$choice
       [ ! -d "$folder/bin" ] || folder=$folder/bin
       if [ -d "$choice" ]; then find_program "$role" "" "$folder"; else find_near "$role" "$choice"; fi ||
-        die "--mpi $choice: no ${names[0]} of Open MPI or MPICH found there" ;;
+        die "$choice: no ${names[0]} of Open MPI or MPICH found there; select another with --mpi or INTERSESSION_MPI" ;;
   esac
   mpi_library=$library_dir/libintersession-$mpi_family.so
   [ -e "$mpi_library" ] ||
