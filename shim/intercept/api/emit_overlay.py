@@ -8,6 +8,7 @@ from emit import NOTICE
 # Oldest standard of a header that the overlay may include.
 OLDEST = "3.0"
 _UNTIL = "until"
+_FUNCTION = "function"
 
 
 class OverlayError(Exception):
@@ -21,7 +22,7 @@ def parse_rows(text):
         if not line.strip() or line.startswith("#"):
             continue
         fields = [field.strip() for field in line.split("|")]
-        if len(fields) != 4 or fields[0] not in (*_ROWS, _UNTIL):
+        if len(fields) != 4 or fields[0] not in (*_ROWS, _UNTIL, _FUNCTION):
             raise OverlayError(
                 "overlay table, line %d: needs word, name, value and source" % number
             )
@@ -128,13 +129,15 @@ def _functions(functions, native):
     return lines
 
 
-def _all_rows(rows, native):
+def _all_rows(rows, native, functions):
     """Return the lines of all rows: names that the header lacks, then blocks for other headers."""
     lines, in_block = [], False
     for word, name, value in rows:
         if word == _UNTIL:
             lines += ["#endif"] * in_block + ["#if %s /* before %s */" % (value, name)]
             in_block = True
+        elif word == _FUNCTION:
+            lines += [line for f in functions if f.mpi_name == name for line in _declarations(f)]
         elif in_block or not _is_in(native, name):
             lines += row_lines(word, name, value)
     return lines + ["#endif"] * in_block
@@ -170,8 +173,9 @@ def header(functions, rows, native, version):
     ]
     lines += _version(version)
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
-    lines += _all_rows(rows, native) + [""]
-    lines += _functions(functions, native)
+    of_rows = {name for word, name, _ in rows if word == _FUNCTION}
+    lines += _all_rows(rows, native, functions) + [""]
+    lines += _functions([f for f in functions if f.mpi_name not in of_rows], native)
     lines += ["", "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
     return "\n".join(lines)
 

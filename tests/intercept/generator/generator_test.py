@@ -384,6 +384,28 @@ class Overlay(unittest.TestCase):
             text,
         )
 
+    def test_a_row_of_a_function_replaces_its_declaration_by_version(self):
+        rows = emit_overlay.parse_rows(
+            "until | Five | V < 5 | x\nfunction | MPI_Comm_create_from_group | mpi_api.txt | x"
+        )
+        text = emit_overlay.header(description.parse(_SAMPLE)[0], rows, _NATIVE, "1.2.3")
+        self.assertRegex(
+            text,
+            r"#if V < 5 /\* before Five \*/\nint MPI_Comm_create_from_group\(.*\n"
+            r"int PMPI_Comm_create_from_group\(.*\n#endif\n",
+        )
+        self.assertEqual(text.count(" MPI_Comm_create_from_group("), 1)
+
+    def test_declarations_that_differ_from_open_mpi_5_are_for_older_headers(self):
+        for has in (_NATIVE, probe.NativeHeader(frozenset({"MPI_Pready_list"}), frozenset(), {})):
+            rows = emit_overlay.parse_rows(_OVERLAY)
+            text = emit_overlay.header(description.parse(_REAL)[0], rows, has, "1.2.3")
+            before, _, older = text.partition("#if OMPI_MAJOR_VERSION < 5")
+            older, _, after = older.partition("#endif")
+            for declared in ("struct ompi_f08_status_public_t {", "int MPI_Pready_list("):
+                self.assertIn(declared, older)
+                self.assertNotIn(declared, before + after)
+
     def test_omits_rows_that_the_header_has(self):
         self.assertIn("MPI_ERR_SESSION 78", self.header(_NATIVE))
         has = probe.NativeHeader(
