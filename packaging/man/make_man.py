@@ -21,6 +21,8 @@ from pages import settings  # noqa: E402  pylint: disable=wrong-import-position
 _COMMANDS, _FUNCTIONS = _TOP / "docs/user/commands", _TOP / "docs/user/mpix"
 _FENCE = re.compile(r"^```.*\n([\s\S]*?)^```\n", re.MULTILINE)
 _INLINE = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[([^\]]+)\]\(([^)]*)\)")
+# An address of a page of the user guide, which is no manual page.
+_GUIDE = re.compile(r"(?:\.\./)?((?!MPIX_|intersession)[a-z-]+\.md)(?:#.*)?")
 # A page that only names the page of another command.
 _ALIAS = {"intersession-cxx": "intersession-cc"}
 
@@ -32,14 +34,21 @@ def escaped(text: str) -> str:
 
 
 def inline(text: str) -> str:
-    """Convert code, emphasis and links; a link keeps its text, and its address if it is a URL."""
+    """Convert code, emphasis and links.
+
+    A link keeps its text, and its address if it is a URL or a page of the user guide.
+    """
     result, end = "", 0
     for found in _INLINE.finditer(text):
         code, strong, emphasis, label, address = found.groups()
         result += escaped(text[end : found.start()])
         end = found.end()
         if label is not None:
-            result += inline(label) + (f" ({escaped(address)})" if "://" in address else "")
+            result += inline(label)
+            if guide := _GUIDE.fullmatch(address):
+                result += f" ({escaped(guide[1])} of the user guide)"
+            elif "://" in address:
+                result += f" ({escaped(address)})"
         elif emphasis is not None:
             result += f"\\fI{escaped(emphasis)}\\fR"
         else:
