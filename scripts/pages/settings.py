@@ -33,7 +33,7 @@ def table(top: pathlib.Path) -> str:
     lines = ["| variable | type | default | meaning |", "|---|---|---|---|"]
     for name, kind, default, meaning in rows:
         shown = f"`{default.strip()}`".replace('"', "")
-        shown = "empty" if shown == "``" else shown
+        shown = "empty" if shown == "``" else "not set" if shown.startswith("`-") else shown
         meaning = meaning.replace("|", "&#124;").replace('\\"', '"')
         lines.append(f"| `INTERSESSION_{name.upper()}` | {kind} | {shown} | {meaning} |")
     return "\n".join(lines) + "\n"

@@ -168,6 +168,11 @@ Status check(const Settings& s, const GivenVariable& given_variable) {
   return {};
 }
 
+/// Return the default as documents show it. A negative default is no value of the setting.
+constexpr std::string_view default_text(std::string_view value) {
+  return value.starts_with("-") ? "not set" : value;
+}
+
 template <typename AnyLookup>
 Result<Settings> read(const AnyLookup& lookup) {
   Settings settings;
@@ -189,7 +194,7 @@ std::span<const SettingRow> setting_rows() {
   static const auto& rows = *new std::array{
   // never destroyed: the program's destructors may open sessions
 #define SETTING(name, type, default_value, help) \
-  SettingRow{variable_of(#name), #type, #default_value, help},
+  SettingRow{variable_of(#name), #type, default_text(#default_value), help},
 #include "shim/base/settings.def"
 #undef SETTING
   };

@@ -39,6 +39,7 @@ Section launcher_section(const base::Result<JobFacts>& facts,
   Section section{"launcher", {}};
   if (facts) {
     section.add("launcher", backend_text(facts->backend));
+    if (!facts->warning.empty()) section.add("warning", facts->warning);
     section.add("world", facts->job.world_name);
     section.add("processes", std::to_string(facts->job.size) + "; this is rank " +
                                  std::to_string(facts->job.rank));

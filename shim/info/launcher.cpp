@@ -62,7 +62,8 @@ base::Result<JobFacts> query_launcher(const base::Settings& settings) {
                  bootstrap->job(),
                  bootstrap->node_map(),
                  {numbers.begin(), numbers.end()},
-                 {}};
+                 {},
+                 bootstrap->warning().value_or("")};
   if (facts.job.rank == 0) facts.sets = sets_of(settings, *bootstrap);
   wait_for_all(*bootstrap, settings.ready_timeout);
   return facts;

@@ -22,6 +22,7 @@ struct JobFacts {
   /// Name and members (as text) of the process sets that a session of rank 0 would offer, except
   /// the sets of hardware (mpix://NUMA/…, mpix://SOCKET/…). Empty at other ranks.
   std::vector<std::pair<std::string, std::string>> sets;
+  std::string warning{};  ///< Bootstrap::warning(), or empty
 };
 
 /// Open a Bootstrap and copy its data. Then wait until all processes of the job have called this

@@ -75,6 +75,8 @@ TEST(Settings, ReportSignalIsANameOrTheNumberOfARealTimeSignal) {
 
 TEST(Settings, OnlyCreationsReportUnlessTheIntervalIsSet) {
   EXPECT_LT(Settings().report_after, 0);
+  for (const SettingRow& row : setting_rows())
+    EXPECT_EQ(row.default_text == "not set", row.variable == "INTERSESSION_REPORT_AFTER");
   EXPECT_EQ(creation_report_interval(Settings()), 10);
   EXPECT_EQ(creation_report_interval(settings_with("INTERSESSION_REPORT_AFTER", "0")), 0);
   EXPECT_EQ(creation_report_interval(settings_with("INTERSESSION_REPORT_AFTER", "2")), 2);

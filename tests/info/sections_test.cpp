@@ -139,6 +139,15 @@ TEST(Job, SingletonHasAWorldOfOneProcess) {
   EXPECT_THAT(facts->sets, Contains(std::pair<std::string, std::string>("mine", "0")));
 }
 
+TEST(Job, SaysThatTheLauncherIsNotUsable) {
+  ::setenv("SLURM_STEP_NUM_TASKS", "3", 1);
+  const auto facts = query_launcher(base::Settings());
+  ::unsetenv("SLURM_STEP_NUM_TASKS");
+  ASSERT_TRUE(facts) << facts.error().text();
+  EXPECT_THAT(text_at(launcher_section(facts, nothing("libpmix.so.2")), "warning"),
+              HasSubstr("SLURM_STEP_NUM_TASKS is 3"));
+}
+
 TEST(Transports, NamesTheSelectedProvider) {
   transport::ProviderReport offer{{"/lib/libfabric.so", "1.17"}, {}, 1};
   offer.providers.push_back({"first", {}, Error(ErrorClass::other, "not offered")});
