@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shim/types/quad.hpp"
 #include "shim/types/signature.hpp"
 
 namespace shim::types {
@@ -35,7 +36,7 @@ struct ExternalElement {
 };
 
 constexpr Number same(std::uint32_t bytes) { return {Coding::bytes, bytes, bytes}; }
-constexpr Number kExtended{Coding::extended, 16, 16};
+constexpr Number kExtended{kLongDoubleIsQuad ? Coding::bytes : Coding::extended, 16, 16};
 constexpr Number kIndex = same(4);
 
 /// Return the conversion of a type whose external32 size depends on its name, not on its element
@@ -114,7 +115,7 @@ bool write(const std::byte* from, std::byte* to, const Number& how) {
   if (how.coding == Coding::extended) {
     long double value;
     std::memcpy(&value, from, sizeof value);
-    const auto wide = static_cast<__float128>(value);
+    const auto wide = static_cast<Quad>(value);
     std::byte bytes[sizeof wide];
     std::memcpy(bytes, &wide, sizeof wide);
     copy_reversed(bytes, to, sizeof wide);
@@ -127,7 +128,7 @@ bool write(const std::byte* from, std::byte* to, const Number& how) {
 /// Read a number from external32; always true.
 bool read(const std::byte* from, std::byte* to, const Number& how) {
   if (how.coding == Coding::extended) {
-    __float128 wide;
+    Quad wide;
     std::byte bytes[sizeof wide];
     copy_reversed(from, bytes, sizeof wide);
     std::memcpy(&wide, bytes, sizeof wide);

@@ -29,7 +29,7 @@ enum class Element : std::uint8_t {
   uint64,
   float32,
   float64,
-  float80,    ///< long double of x86-64, 16 bytes in memory
+  float80,    ///< long double, 16 bytes in memory: 80 bits on x86-64, binary128 on aarch64
   float128,   ///< Fortran REAL(16)
   complex32,  ///< complex types are named by the width of one part: MPI_C_COMPLEX is complex32
   complex64,

@@ -10,12 +10,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "shim/types/quad.hpp"
 #include "shim/types/types.hpp"
 
 namespace shim::types {
 namespace {
 
-__extension__ using Quad = __float128;
 // std::complex is defined for the three standard floating types only.
 struct QuadComplex {
   Quad re, im;

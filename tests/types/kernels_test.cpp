@@ -11,6 +11,7 @@
 #include <random>
 #include <vector>
 
+#include "shim/types/quad.hpp"
 #include "shim/types/types.hpp"
 
 namespace shim::types {
@@ -167,7 +168,6 @@ TYPED_TEST(Reals, NaNLosesNoOperandButComparesFalse) {
 }
 
 TEST(Quad, SumAndComplexProductMatch) {
-  __extension__ using Quad = __float128;
   Quad in[] = {3, 4}, inout[] = {5, 6};
   kernel(Operator::prod, Element::complex128)(in, inout, 1);
   EXPECT_TRUE(inout[0] == 3 * 5 - 4 * 6);

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <cfloat>
+
+namespace shim::types {
+
+/// IEEE binary128: what a long double is on aarch64, and __float128 is on x86-64, where a long
+/// double has 80 bits.
+#if LDBL_MANT_DIG == 113
+using Quad = long double;
+#else
+__extension__ using Quad = __float128;
+#endif
+inline constexpr bool kLongDoubleIsQuad = LDBL_MANT_DIG == 113;
+
+}  // namespace shim::types
