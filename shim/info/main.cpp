@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // intersession-info prints the environment that Intersession finds, once per job.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
