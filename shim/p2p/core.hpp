@@ -26,6 +26,7 @@
 #include "shim/p2p/pool.hpp"
 #include "shim/p2p/progress_work.hpp"
 #include "shim/p2p/requests.hpp"
+#include "shim/p2p/wait_reporter.hpp"
 
 namespace shim::p2p {
 
@@ -246,11 +247,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   template <typename Done>
   [[gnu::hot]] base::Result<bool> wait(const Done& done, WaitSubject& subject,
                                        base::Deadline deadline = base::Deadline::never());
-  /// Report a call that is about to sleep, if it has waited for long or the user has requested it
-  /// (core_wait_report.cpp).
-  void report_if_due(WaitSubject& subject);
-  std::string text_of(const WaitDescription& description) const;
-  std::string text_of_rank(const Context& context, int rank) const;
   bool is_flushed();
   bool has_handled_all_control();
   void release_ownership() { lock_.release_ownership(); }
@@ -485,6 +481,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
     std::uint64_t drain;
   };
 
+  const WaitReporter reporter_{spec.reports, spec.settings.report_after, spec.router, spec.log};
   base::BiasedLock lock_;
   std::vector<Polled> transports_;
   const std::shared_ptr<Engines> engines_;

@@ -148,7 +148,7 @@ void Core::yield_or_sleep(Backoff& backoff, Backoff::Step step, WaitSubject& sub
       engines_->poll_others(*this, sleeps) != 0)
     return;
   if (!sleeps) return;
-  report_if_due(subject);
+  reporter_.report_if_due(subject);
   sleep_once(backoff, last_check);
 }
 

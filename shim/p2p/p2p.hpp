@@ -25,50 +25,12 @@
 #include "shim/base/log.hpp"
 #include "shim/base/result.hpp"
 #include "shim/base/settings.hpp"
+#include "shim/p2p/message_types.hpp"
+#include "shim/p2p/wait_reports.hpp"
 #include "shim/transport/transport.hpp"
 #include "shim/types/types.hpp"
 
 namespace shim::p2p {
-
-// Wildcards and the null rank of this module; the interposition layer translates MPI's constants.
-inline constexpr int kAnySource = -1;
-inline constexpr int kAnyTag = -1;
-inline constexpr int kProcNull = -2;
-/// Largest tag of a user message (MPI_TAG_UB of our communicators).
-inline constexpr int kTagUpperBound = 0x7fffffff;
-
-enum class SendMode : std::uint8_t { standard, synchronous, ready };
-/// First tag of partitioned communication, which uses the collective plane; collectives use the
-/// tags below.
-inline constexpr int kFirstPartitionTag = 0x60000000;
-/// Part of a communicator's messages: user messages and messages of collectives never match each
-/// other.
-enum class Plane : std::uint8_t { user, collective };
-
-/// Behaviour of the caller until the operation is complete: it returns to the program, waits for
-/// several operations, or waits for this operation alone. A waiting caller makes progress on long
-/// messages all the time unless an error occurs, so protocols that need this may be used.
-enum class Caller : std::uint8_t { returns_at_once, waits_for_several, waits };
-
-/// Result of a completed operation (MPI_Status without the substrate's layout).
-struct MessageStatus {
-  int source = kAnySource;
-  int tag = kAnyTag;
-  std::uint64_t bytes = 0;
-  bool cancelled = false;
-  base::ErrorClass error = base::ErrorClass::success;
-};
-
-/// Status of a receive from kProcNull.
-inline constexpr MessageStatus kNoMessage{.source = kProcNull, .tag = kAnyTag};
-
-/// A message that left during the call that sent it, so that no request exists. MPI_Cancel uses
-/// this record to request cancellation.
-struct InlineSent {
-  /// number by which the receiver knows the message; 0: none, so it cannot be cancelled
-  std::uint64_t number = 0;
-  int dest = 0;
-};
 
 /// The processes of a communicator in rank order; shared, immutable.
 class Members {
@@ -185,65 +147,6 @@ struct ContextDeleter {
   void operator()(Context* context) const;
 };
 using ContextPtr = std::unique_ptr<Context, ContextDeleter>;
-
-/// An event that a blocked call waits for, as reports name it.
-struct Awaited {
-  enum class Kind : std::uint8_t { message, receipt };  ///< receipt: that the rank receives
-  const Context* context = nullptr;
-  int rank = kAnySource;
-  int tag = kAnyTag;
-  Plane plane = Plane::user;
-  Kind kind = Kind::message;
-};
-
-/// Description of a blocked call for a report.
-struct WaitDescription {
-  const Context* context = nullptr;  ///< communicator of the call; null: none, or that of `awaited`
-  std::vector<Awaited> awaited;
-  std::string text;                 ///< replaces `awaited` if it is not empty
-  bool is_only_on_request = false;  ///< the caller reports by itself at the interval
-};
-
-/// WaitSubject is a blocked call as the wait loop reports it. It is on the stack of the call, and
-/// keeps the time of the call's first sleep, so one object may serve several waits of a call.
-class WaitSubject {
- public:
-  WaitSubject() = default;
-  virtual ~WaitSubject() = default;
-  WaitSubject(const WaitSubject&) = delete;
-  WaitSubject& operator=(const WaitSubject&) = delete;
-  /// Describe the call. Called by the waiting thread, without the engine's lock.
-  virtual void describe(WaitDescription& description) const = 0;
-
- private:
-  friend class Core;
-  base::Nanoseconds since_ = 0, next_report_ = 0;  ///< 0: the call has not slept yet
-  std::uint32_t requests_seen_ = 0;
-};
-
-/// A wait for an event that the text describes.
-class WaitFor final : public WaitSubject {
- public:
-  enum class Reports : std::uint8_t { all, only_on_request };
-  explicit WaitFor(const char* what, Reports reports = Reports::all)
-      : what_(what), reports_(reports) {}
-  void describe(WaitDescription& description) const override {
-    description.text = what_;
-    description.is_only_on_request = reports_ == Reports::only_on_request;
-  }
-
- private:
-  const char* what_;
-  Reports reports_;
-};
-
-/// Where blocked calls report, and what they need for it.
-struct WaitReports {
-  /// Number of reports that the user has requested by a signal; null: none can be requested.
-  const std::atomic<std::uint32_t>* requests = nullptr;
-  /// Return the name of the MPI function that the calling thread is in; "" if unknown.
-  std::function<std::string()> current_call;
-};
 
 /// An operation in progress. Owned by the caller that started it until Engine::release
 /// (MPI_Request_free: an active operation then finishes on its own). Other modules derive requests

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reports calls that wait for long, or whenever the user requests it.
+#include "shim/p2p/wait_reporter.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <limits>
 
-#include "shim/p2p/core.hpp"
+#include "shim/p2p/context.hpp"
 
 namespace shim::p2p {
 namespace {
@@ -33,14 +34,13 @@ std::string list_text(const std::vector<Awaited>& items, const TextOf& text_of_i
 
 }  // namespace
 
-void Core::report_if_due(WaitSubject& subject) {
-  const auto* const requested = spec.reports.requests;
+void WaitReporter::report_if_due(WaitSubject& subject) const {
+  const auto* const requested = reports_.requests;
   const std::uint32_t requests = requested != nullptr ? requested->load(std::memory_order_relaxed)
                                                       : 0;
   const base::Nanoseconds now = base::now_ns();
-  const double seconds = spec.settings.report_after;
-  const auto next = seconds > 0 ? now + static_cast<base::Nanoseconds>(seconds * 1e9)
-                                : std::numeric_limits<base::Nanoseconds>::max();
+  const auto next = report_after_ > 0 ? now + static_cast<base::Nanoseconds>(report_after_ * 1e9)
+                                      : std::numeric_limits<base::Nanoseconds>::max();
   if (subject.since_ == 0) {  // the first sleep, a few milliseconds after the call's begin
     subject.since_ = now;
     subject.next_report_ = next;
@@ -54,13 +54,15 @@ void Core::report_if_due(WaitSubject& subject) {
   WaitDescription description;
   subject.describe(description);
   if (description.is_only_on_request && !is_requested) return;
-  const std::string call = spec.reports.current_call ? spec.reports.current_call() : "";
-  warn((call.empty() ? "a call" : call) + " has waited " + seconds_text(now - subject.since_) +
-       text_of(description));
+  const std::string call = reports_.current_call ? reports_.current_call() : "";
+  if (log_ != nullptr && log_->wants(base::LogLevel::warn))
+    log_->write(base::LogLevel::warn, (call.empty() ? "a call" : call) + " has waited " +
+                                          seconds_text(now - subject.since_) +
+                                          text_of(description));
 }
 
 /// Return " for <events>; <communicator>".
-std::string Core::text_of(const WaitDescription& description) const {
+std::string WaitReporter::text_of(const WaitDescription& description) const {
   const auto& awaited = description.awaited;
   const Context* context = description.context;
   if (context == nullptr && !awaited.empty()) context = awaited.front().context;
@@ -85,10 +87,10 @@ std::string Core::text_of(const WaitDescription& description) const {
   return text;
 }
 
-std::string Core::text_of_rank(const Context& context, int rank) const {
+std::string WaitReporter::text_of_rank(const Context& context, int rank) const {
   if (rank < 0 || rank >= context.size) return "any member";
-  return "rank " + std::to_string(rank) + " (" +
-         spec.router->describe(context.spec.members->at(rank)) + ")";
+  return "rank " + std::to_string(rank) + " (" + router_->describe(context.spec.members->at(rank)) +
+         ")";
 }
 
 }  // namespace shim::p2p
