@@ -11,8 +11,7 @@ namespace {
 
 /// Return the shortest message length in bytes that is not sent in one packet.
 std::uint64_t eager_end_of(const transport::Transport& transport, const base::Settings& settings) {
-  // all other transports stay inside the node and use the limit of shared memory
-  bool leaves_node = transport.name() == "net" || transport.name().starts_with("ofi");
+  const bool leaves_node = transport.reach() == transport::Reach::other_nodes;
   std::uint64_t wanted = leaves_node ? settings.eager_fabric : settings.eager_shm;
   std::uint64_t possible = transport.max_packet_bytes() -
                            std::min(transport.max_packet_bytes(), wire::kMaxHeader);

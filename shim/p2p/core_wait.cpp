@@ -169,7 +169,8 @@ Core::WaitSet Core::make_wait_set() {
   WaitSet wait_set;
   for (const Polled& polled : transports_) {
     transport::Transport& each = *polled.transport;
-    const bool is_self = each.name() == "self", is_first = wait_set.transport == nullptr;
+    const bool is_self = each.reach() == transport::Reach::own_process,
+               is_first = wait_set.transport == nullptr;
     if (is_self && !each.is_flushed()) wait_set.has_self_packet = true;
     if (is_self && (may_skip_self || !is_first)) continue;
     const int descriptor = is_first || !is_alone ? -1 : each.descriptor();

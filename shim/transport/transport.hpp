@@ -136,6 +136,9 @@ enum class ShutdownNotice : std::uint8_t {
   received,
 };
 
+/// Farthest process that a transport reaches.
+enum class Reach : std::uint8_t { own_process, node, other_nodes };
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -312,6 +315,8 @@ class Transport {
     std::uint64_t packets_refused = 0;
   };
   virtual const Counts& counts() const = 0;
+
+  virtual Reach reach() const { return Reach::node; }
 };
 
 }  // namespace shim::transport

@@ -67,6 +67,7 @@ class NetTransport final : public Net, private Matcher {
   }
 
   std::string_view name() const override { return "net"; }
+  Reach reach() const override { return Reach::other_nodes; }
   std::size_t max_packet_bytes() const override { return settings_.max_packet_bytes; }
   std::size_t long_packet_bytes(const Link& to) const override;
   Bytes address() const override { return connections_->address().to_bytes(); }

@@ -36,6 +36,7 @@ class Ofi final : public Transport {
   ~Ofi() override;
 
   std::string_view name() const override { return "ofi"; }
+  Reach reach() const override { return Reach::other_nodes; }
   std::size_t max_packet_bytes() const override { return ofi_packet_bytes(); }
   Bytes address() const override;
   base::Result<Link*> open(ConstSpan address) override;

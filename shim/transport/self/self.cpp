@@ -24,6 +24,7 @@ constexpr std::size_t kSpareBuffers = 64;
 class alignas(base::kCacheLineIsolation) Self final : public Transport {
  public:
   std::string_view name() const override { return "self"; }
+  Reach reach() const override { return Reach::own_process; }
   std::size_t max_packet_bytes() const override { return kSelfMaxPacketBytes; }
   Bytes address() const override;
   Result<Link*> open(ConstSpan address) override;
