@@ -308,39 +308,39 @@ const base::Error* Core::failure_of(const MessageAddress& from) {
   return may_be_from_failed ? &*context.unacknowledged : nullptr;
 }
 
-void Engine::fail_collectives(Context& context, const base::Error& reason) {
+void FailureHandling::fail_collectives(Context& context, const base::Error& reason) {
   Guard guard = core_->enter();
   core_->fail_collectives(context, reason);
 }
 
-const std::atomic<bool>& Engine::collectives_have_failed(const Context& context) {
+const std::atomic<bool>& FailureHandling::collectives_have_failed(const Context& context) {
   return context.collectives_have_failed;
 }
 
-base::Error Engine::collective_failure(Context& context) {
+base::Error FailureHandling::collective_failure(Context& context) {
   Guard guard = core_->enter();
   return context.collective_failure->clone();
 }
 
-void Engine::record_refusal(Context& context, bool is_persistent_collective,
-                            const base::Error& reason) {
+void FailureHandling::record_refusal(Context& context, bool is_persistent_collective,
+                                     const base::Error& reason) {
   Guard guard = core_->enter();
   core_->record_refusal(context, is_persistent_collective, reason);
 }
 
-void Engine::check_call_number(Context& context, int tag) {
+void FailureHandling::check_call_number(Context& context, int tag) {
   Guard guard = core_->enter();
   core_->check_call_number(context, tag);
 }
 
-CollectiveNumbers& Engine::numbers_of(Context& context) { return context.numbers; }
+CollectiveNumbers& FailureHandling::numbers_of(Context& context) { return context.numbers; }
 
-bool Engine::has_sent_failure_notices() {
+bool FailureHandling::has_sent_failure_notices() {
   Guard guard = core_->enter();
   return core_->has_sent_failure_notices();
 }
 
-base::Status Engine::confirm_reads(Context& context) {
+base::Status FailureHandling::confirm_reads(Context& context) {
   if (!context.has_unconfirmed_reads.load(std::memory_order_relaxed)) [[likely]]
     return {};
   Guard guard = core_->enter();

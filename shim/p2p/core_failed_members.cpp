@@ -99,42 +99,44 @@ std::vector<int> Core::failed_members(Context& context) {
   return context.failed_ranks;
 }
 
-std::vector<int> Engine::failed_members(Context& context) { return core_->failed_members(context); }
+std::vector<int> FailureHandling::failed_members(Context& context) {
+  return core_->failed_members(context);
+}
 
-void Engine::record_failed_rank(Context& context, int rank) {
+void FailureHandling::record_failed_rank(Context& context, int rank) {
   Guard guard = core_->enter();
   core_->record_failed_rank(context, rank);
 }
 
-int Engine::acknowledge_failed(Context& context, int count) {
+int FailureHandling::acknowledge_failed(Context& context, int count) {
   Guard guard = core_->enter();
   return core_->acknowledge_failed(context, count);
 }
 
-int Engine::acknowledged(Context& context) {
+int FailureHandling::acknowledged(Context& context) {
   Guard guard = core_->enter();
   return context.acknowledged;
 }
 
-std::optional<base::Error> Engine::pending_failure(Request& request) {
+std::optional<base::Error> FailureHandling::pending_failure(Request& request) {
   if (request.core_ == nullptr) return std::nullopt;
   Guard guard = request.core_->enter();
   return request.core_->pending_failure(request);
 }
 
-bool Engine::has_unacknowledged_failures() const { return core_->has_unacknowledged(); }
+bool FailureHandling::has_unacknowledged_failures() const { return core_->has_unacknowledged(); }
 
-void Engine::watch(Watched& process) {
+void Progress::watch(Watched& process) {
   Guard guard = core_->enter();
   core_->watch(process);
 }
 
-void Engine::unwatch(Watched& process) {
+void Progress::unwatch(Watched& process) {
   Guard guard = core_->enter();
   core_->unwatch(process);
 }
 
-bool Engine::is_gone(const Watched& process) {
+bool Progress::is_gone(const Watched& process) {
   Guard guard = core_->enter();
   return process.is_gone;
 }

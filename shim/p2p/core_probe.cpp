@@ -100,12 +100,12 @@ base::Status Core::await_message(Context& context, int source, int tag, const Vi
       subject);
 }
 
-base::Status Engine::wait_for(Context& context, int rank, const std::function<bool()>& condition,
-                              WaitSubject& subject) {
+base::Status Progress::wait_for(Context& context, int rank, const std::function<bool()>& condition,
+                                WaitSubject& subject) {
   return core_->await_from({&context, rank, kAnyTag, Plane::collective}, condition, subject);
 }
 
-base::Result<MessageStatus> Engine::probe(Context& context, int source, int tag) {
+base::Result<MessageStatus> PointToPoint::probe(Context& context, int source, int tag) {
   if (source == kProcNull) return kNoMessage;
   MessageStatus outcome;
   SHIM_TRY(core_->await_message(context, source, tag,
@@ -113,7 +113,7 @@ base::Result<MessageStatus> Engine::probe(Context& context, int source, int tag)
   return outcome;
 }
 
-base::Result<Engine::Matched> Engine::mprobe(Context& context, int source, int tag) {
+base::Result<PointToPoint::Matched> PointToPoint::mprobe(Context& context, int source, int tag) {
   if (source == kProcNull) return Matched{nullptr, kNoMessage};
   Matched matched;
   SHIM_TRY(core_->await_message(context, source, tag, [&](StoredMessage& message) {
@@ -142,7 +142,8 @@ base::Result<bool> Core::probe_once(Context& context, int source, int tag, const
   return false;
 }
 
-base::Result<std::optional<MessageStatus>> Engine::iprobe(Context& context, int source, int tag) {
+base::Result<std::optional<MessageStatus>> PointToPoint::iprobe(Context& context, int source,
+                                                                int tag) {
   if (source == kProcNull) return std::optional(kNoMessage);
   std::optional<MessageStatus> outcome;
   SHIM_TRY(core_->probe_once(context, source, tag,
@@ -150,8 +151,8 @@ base::Result<std::optional<MessageStatus>> Engine::iprobe(Context& context, int 
   return outcome;
 }
 
-base::Result<std::optional<Engine::Matched>> Engine::improbe(Context& context, int source,
-                                                             int tag) {
+base::Result<std::optional<PointToPoint::Matched>> PointToPoint::improbe(Context& context,
+                                                                         int source, int tag) {
   if (source == kProcNull) return std::optional(Matched{nullptr, kNoMessage});
   std::optional<Matched> matched;
   SHIM_TRY(core_->probe_once(context, source, tag, [&](StoredMessage& message) {
@@ -161,7 +162,7 @@ base::Result<std::optional<Engine::Matched>> Engine::improbe(Context& context, i
   return matched;
 }
 
-base::Result<MessageStatus> Engine::mrecv(StoredMessage* message, types::Buffer into) {
+base::Result<MessageStatus> PointToPoint::mrecv(StoredMessage* message, types::Buffer into) {
   if (message == nullptr) return kNoMessage;
   ReceiveRequest request(*core_, {}, into);
   {
@@ -172,7 +173,7 @@ base::Result<MessageStatus> Engine::mrecv(StoredMessage* message, types::Buffer 
   return request.outcome();
 }
 
-base::Result<Request*> Engine::imrecv(StoredMessage* message, types::Buffer into) {
+base::Result<Request*> PointToPoint::imrecv(StoredMessage* message, types::Buffer into) {
   Guard guard = core_->enter();
   ReceiveRequest* request = core_->receives.make(*core_, MessageAddress{}, into);
   if (message == nullptr) {

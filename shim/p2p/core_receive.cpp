@@ -465,8 +465,9 @@ void Core::deliver(ReceiveRequest& request, const MessageInfo& info, Context& co
 base::Status Core::start(ReceiveRequest& request) { return find_or_post(request); }
 
 /// Defined here instead of p2p_engine.cpp, so that all of it is one function.
-base::Result<Request*> Engine::receive_or_start(Context& context, const types::Buffer& into,
-                                                int source, int tag, MessageStatus& received) {
+base::Result<Request*> PointToPoint::receive_or_start(Context& context, const types::Buffer& into,
+                                                      int source, int tag,
+                                                      MessageStatus& received) {
   if (source == kProcNull) [[unlikely]] {
     received = kNoMessage;
     return nullptr;

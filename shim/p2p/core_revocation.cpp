@@ -80,12 +80,12 @@ bool Core::may_be_read(const SendRequest& request) const {
   return request.is_long && !request.streaming && reads_memory && to.process != spec.self;
 }
 
-void Engine::revoke(Context& context) {
+void FailureHandling::revoke(Context& context) {
   Guard guard = core_->enter();
   core_->revoke(context);
 }
 
-bool Engine::is_revoked(Context& context) {
+bool FailureHandling::is_revoked(Context& context) {
   Guard guard = core_->enter();
   return context.is_revoked;
 }

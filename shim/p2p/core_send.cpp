@@ -119,8 +119,8 @@ bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int ra
 }
 
 /// Defined here instead of p2p_engine.cpp, so that all of it is one function.
-bool Engine::send_at_once(Context& context, const types::ConstBuffer& data, int dest, int tag,
-                          InlineSent& inline_sent) {
+bool PointToPoint::send_at_once(Context& context, const types::ConstBuffer& data, int dest, int tag,
+                                InlineSent& inline_sent) {
   if (dest == kProcNull) [[unlikely]]
     return true;
   Core::EngineLock lock(*core_);

@@ -182,7 +182,8 @@ class Request {
   /// For this module's own requests: their state changes only under the engine's lock, which saves
   /// an atomic operation.
   explicit Request(Core& core) : core_(&core) {}
-  friend class Engine;
+  friend class PointToPoint;
+  friend class FailureHandling;
   friend class Core;
 
   /// End the operation; once per activation, from any thread. The object may be gone on return: the
@@ -267,30 +268,9 @@ struct EngineSpec {
   WaitReports reports = {};
 };
 
-class Engine {
+/// Messages and requests. Callers check arguments.
+class PointToPoint {
  public:
-  explicit Engine(EngineSpec spec);
-  ~Engine();
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
-
-  void add_transport(transport::Transport& transport);
-  /// Record whether processes outnumber cores. If so, waiting threads yield their core at once,
-  /// because the process they wait for may need it.
-  void set_oversubscribed(bool is_oversubscribed);
-  /// Transfer the lock's bias to the next thread that enters. For a thread that has prepared the
-  /// engine for other threads and does not return to it.
-  void release_ownership();
-  base::ProcessId self() const;
-
-  /// Create a context. Local. Messages that arrived before this call are moved to it.
-  ContextPtr make_context(ContextSpec spec);
-  /// Drop messages for bases below this one; they belong to an earlier incarnation of this process.
-  void set_first_base(std::uint32_t base);
-  /// Record that no context of this base will be made: its messages are dropped, and it uses no
-  /// more memory than a base whose contexts are gone.
-  void skip_base(std::uint32_t base);
-
   // --- sending: dest is a rank of the context or kProcNull, tag is from 0 to kTagUpperBound; the
   // caller checks arguments.
   [[gnu::hot]] base::Status send(Context& context, const types::ConstBuffer& data, int dest,
@@ -360,11 +340,7 @@ class Engine {
                                    int tag);
   static base::Status start(Request& request);
 
-  // --- requests (static functions accept requests of other modules, too, which have no engine)
-  /// Make one round of progress, then return whether the request is done.
-  base::Result<bool> test(Request& request);
-  /// Block until the request has settled. The operation's own error is in the request.
-  base::Status wait(Request& request);
+  // --- requests: these functions accept requests of other modules, too, which have no engine
   /// Make a completed persistent request inactive, with an empty outcome (MPI_Wait does so after it
   /// has read the outcome).
   static void deactivate(Request& request);
@@ -376,8 +352,22 @@ class Engine {
   /// Release many requests, none null; the lock is taken once for the requests of one engine.
   static void release(std::span<Request* const> requests);
 
-  // --- control messages: any length, ordered per process pair, outside all contexts; for the
-  // creation of communicators.
+ protected:
+  explicit PointToPoint(Core& core) : core_(&core) {}
+  ~PointToPoint() = default;
+
+ private:
+  /// True if the message has left or dest is kProcNull.
+  [[gnu::hot]] bool send_at_once(Context& context, const types::ConstBuffer& data, int dest,
+                                 int tag, InlineSent& inline_sent);
+
+  Core* const core_;
+};
+
+/// Control messages: any length, ordered per process pair, outside all contexts; for the creation
+/// of communicators. Also what their users must know of other processes.
+class ControlChannel {
+ public:
   /// Send a control message. Errors: proc_aborted; errors of the link (no_space if shared memory is
   /// full). A message in flight may still be lost if its receiver dies.
   base::Status send_control(base::ProcessId to, std::vector<std::byte> bytes);
@@ -395,7 +385,20 @@ class Engine {
   /// operations with its earlier incarnation end with this error.
   void reset_peer(base::ProcessId process, const base::Error& reason);
 
-  // --- progress and waiting
+ protected:
+  explicit ControlChannel(Core& core) : core_(&core) {}
+  ~ControlChannel() = default;
+
+ private:
+  Core* const core_;
+};
+
+/// Progress of all operations, and waiting.
+class Progress {
+ public:
+  /// Record whether processes outnumber cores. If so, waiting threads yield their core at once,
+  /// because the process they wait for may need it.
+  void set_oversubscribed(bool is_oversubscribed);
   /// Make one bounded round of progress over all transports and registered work. Other threads'
   /// operations progress, too.
   base::Status progress();
@@ -423,6 +426,47 @@ class Engine {
   /// left).
   base::Status wait_for(Context& context, int rank, const std::function<bool()>& condition,
                         WaitSubject& subject);
+  /// Make one round of progress, then return whether the request is done.
+  base::Result<bool> test(Request& request);
+  /// Block until the request has settled. The operation's own error is in the request.
+  base::Status wait(Request& request);
+  /// A process that a caller waits for without an operation of this engine.
+  struct Watched {
+    base::ProcessId process;
+    bool is_gone = false;  ///< has died or ended its last session; written under the engine's lock
+  };
+  /// Monitor the process while threads wait, until unwatch(). The object must not move.
+  void watch(Watched& process);
+  void unwatch(Watched& process);
+  bool is_gone(const Watched& process);
+
+  /// True if a waiting thread may poll without yielding: processes do not outnumber cores.
+  bool may_spin() const;
+
+  /// Wait until all sent messages have left this process (return true), or the deadline passes.
+  bool flush(base::Deadline deadline);
+  /// Wait until all sent messages have left this process and every receive of this context that was
+  /// freed while active is complete, or until the deadline passes.
+  bool flush(const Context& context, base::Deadline deadline);
+  /// Wait like flush() for the receives of all contexts, and until the handler has been called for
+  /// all control messages that have arrived or begun to arrive, because their senders do not send
+  /// them again. Does not wait for receives from this process alone, or from a sender that has died
+  /// or left.
+  bool flush_all(base::Deadline deadline);
+  /// True if flush_all() would not wait.
+  bool is_quiet();
+
+ protected:
+  explicit Progress(Core& core) : core_(&core) {}
+  ~Progress() = default;
+
+ private:
+  Core* const core_;
+};
+
+/// Communicators whose collectives or members fail (docs/decisions/0002, 0012).
+class FailureHandling {
+ public:
   // --- collectives that fail (core_collective_failure.cpp)
   /// End all present and future collective operations on this communicator with this error, and
   /// notify the other members. Their collectives end as well; otherwise they might wait for this
@@ -470,31 +514,39 @@ class Engine {
   /// process's memory ends when the receiver answers. Local. Later calls have no effect.
   void revoke(Context& context);
   bool is_revoked(Context& context);
-  /// A process that a caller waits for without an operation of this engine.
-  struct Watched {
-    base::ProcessId process;
-    bool is_gone = false;  ///< has died or ended its last session; written under the engine's lock
-  };
-  /// Monitor the process while threads wait, until unwatch(). The object must not move.
-  void watch(Watched& process);
-  void unwatch(Watched& process);
-  bool is_gone(const Watched& process);
 
-  /// True if a waiting thread may poll without yielding: processes do not outnumber cores.
-  bool may_spin() const;
+ protected:
+  explicit FailureHandling(Core& core) : core_(&core) {}
+  ~FailureHandling() = default;
 
-  /// Wait until all sent messages have left this process (return true), or the deadline passes.
-  bool flush(base::Deadline deadline);
-  /// Wait until all sent messages have left this process and every receive of this context that was
-  /// freed while active is complete, or until the deadline passes.
-  bool flush(const Context& context, base::Deadline deadline);
-  /// Wait like flush() for the receives of all contexts, and until the handler has been called for
-  /// all control messages that have arrived or begun to arrive, because their senders do not send
-  /// them again. Does not wait for receives from this process alone, or from a sender that has died
-  /// or left.
-  bool flush_all(base::Deadline deadline);
-  /// True if flush_all() would not wait.
-  bool is_quiet();
+ private:
+  Core* const core_;
+};
+
+/// An engine and its communicators. Clients that send, receive or wait only take one of the bases.
+class Engine final : public PointToPoint,
+                     public ControlChannel,
+                     public Progress,
+                     public FailureHandling {
+ public:
+  explicit Engine(EngineSpec spec);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  void add_transport(transport::Transport& transport);
+  /// Transfer the lock's bias to the next thread that enters. For a thread that has prepared the
+  /// engine for other threads and does not return to it.
+  void release_ownership();
+  base::ProcessId self() const;
+
+  /// Create a context. Local. Messages that arrived before this call are moved to it.
+  ContextPtr make_context(ContextSpec spec);
+  /// Drop messages for bases below this one; they belong to an earlier incarnation of this process.
+  void set_first_base(std::uint32_t base);
+  /// Record that no context of this base will be made: its messages are dropped, and it uses no
+  /// more memory than a base whose contexts are gone.
+  void skip_base(std::uint32_t base);
 
   struct Counts {
     std::uint64_t eager_sent = 0, rendezvous_sent = 0, single_copies = 0, parts_written = 0,
@@ -512,9 +564,7 @@ class Engine {
   std::vector<TransportCounts> transport_counts() const;
 
  private:
-  /// True if the message has left or dest is kProcNull.
-  [[gnu::hot]] bool send_at_once(Context& context, const types::ConstBuffer& data, int dest,
-                                 int tag, InlineSent& inline_sent);
+  explicit Engine(std::unique_ptr<Core> core);
 
   std::unique_ptr<Core> core_;
 };

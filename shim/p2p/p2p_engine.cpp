@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements Engine: each function takes the lock and calls the Core function.
+// Implements the interfaces of an engine: each function takes the lock and calls the Core function.
 #include "shim/p2p/core.hpp"
 #include "shim/p2p/p2p.hpp"
 
 namespace shim::p2p {
 
-Engine::Engine(EngineSpec spec) : core_(std::make_unique<Core>(std::move(spec))) {}
+Engine::Engine(EngineSpec spec) : Engine(std::make_unique<Core>(std::move(spec))) {}
+Engine::Engine(std::unique_ptr<Core> core)
+    : PointToPoint(*core),
+      ControlChannel(*core),
+      Progress(*core),
+      FailureHandling(*core),
+      core_(std::move(core)) {}
 Engine::~Engine() = default;
 
 void Engine::add_transport(transport::Transport& transport) {
@@ -13,12 +19,12 @@ void Engine::add_transport(transport::Transport& transport) {
   core_->add_transport(transport);
 }
 
-void Engine::set_oversubscribed(bool is_oversubscribed) {
+void Progress::set_oversubscribed(bool is_oversubscribed) {
   core_->set_oversubscribed(is_oversubscribed);
 }
 void Engine::release_ownership() { core_->release_ownership(); }
 
-bool Engine::may_spin() const { return core_->plan().spin > 0; }
+bool Progress::may_spin() const { return core_->plan().spin > 0; }
 
 base::ProcessId Engine::self() const { return core_->spec.self; }
 
@@ -37,8 +43,8 @@ void Engine::skip_base(std::uint32_t base) {
   core_->skip_base(base);
 }
 
-base::Status Engine::send(Context& context, const types::ConstBuffer& data, int dest, int tag,
-                          SendMode mode, Plane plane) {
+base::Status PointToPoint::send(Context& context, const types::ConstBuffer& data, int dest, int tag,
+                                SendMode mode, Plane plane) {
   if (dest == kProcNull) return {};
   Guard guard = core_->enter();
   if (mode != SendMode::synchronous && core_->send_at_once(context, data, dest, tag, plane))
@@ -51,17 +57,17 @@ base::Status Engine::send(Context& context, const types::ConstBuffer& data, int 
   return core_->finish(request);
 }
 
-base::Result<Request*> Engine::isend(Context& context, const types::ConstBuffer& data, int dest,
-                                     int tag, SendMode mode, Plane plane) {
+base::Result<Request*> PointToPoint::isend(Context& context, const types::ConstBuffer& data,
+                                           int dest, int tag, SendMode mode, Plane plane) {
   Guard guard = core_->enter();
   return core_->begin(
       *core_->sends.make(*core_, MessageAddress{&context, dest, tag, plane}, data, mode), guard,
       false);
 }
 
-base::Result<Request*> Engine::send_or_start(Context& context, const types::ConstBuffer& data,
-                                             int dest, int tag, Plane plane, Caller caller,
-                                             bool keeps_copy) {
+base::Result<Request*> PointToPoint::send_or_start(Context& context, const types::ConstBuffer& data,
+                                                   int dest, int tag, Plane plane, Caller caller,
+                                                   bool keeps_copy) {
   if (dest == kProcNull) return nullptr;
   Guard guard = core_->enter();
   if (core_->send_at_once(context, data, dest, tag, plane)) [[likely]]
@@ -73,27 +79,28 @@ base::Result<Request*> Engine::send_or_start(Context& context, const types::Cons
   return core_->started(core_->start(*request, guard), *request);
 }
 
-bool Engine::send_at_once(Context& context, const types::ConstBuffer& data, int dest, int tag) {
+bool PointToPoint::send_at_once(Context& context, const types::ConstBuffer& data, int dest,
+                                int tag) {
   if (dest == kProcNull) return true;
   Guard guard = core_->enter();
   return core_->send_at_once(context, data, dest, tag, Plane::user);
 }
 
-Request* Engine::request_of(Context& context, const InlineSent& inline_sent) {
+Request* PointToPoint::request_of(Context& context, const InlineSent& inline_sent) {
   Guard guard = core_->enter();
   return core_->request_of(context, inline_sent);
 }
 
-base::Result<Request*> Engine::isend_copied(Context& context, const types::ConstBuffer& data,
-                                            int dest, int tag, Plane plane) {
+base::Result<Request*> PointToPoint::isend_copied(Context& context, const types::ConstBuffer& data,
+                                                  int dest, int tag, Plane plane) {
   Guard guard = core_->enter();
   return core_->begin(*core_->sends.make(*core_, MessageAddress{&context, dest, tag, plane}, data,
                                          SendMode::standard),
                       guard, true);
 }
 
-base::Result<MessageStatus> Engine::recv(Context& context, const types::Buffer& into, int source,
-                                         int tag, Plane plane) {
+base::Result<MessageStatus> PointToPoint::recv(Context& context, const types::Buffer& into,
+                                               int source, int tag, Plane plane) {
   // filled in place: a copy at once would cost a message's time
   base::Result<MessageStatus> received(kNoMessage);
   if (source == kProcNull) return received;
@@ -104,9 +111,10 @@ base::Result<MessageStatus> Engine::recv(Context& context, const types::Buffer& 
   return received;
 }
 
-std::optional<base::Result<MessageStatus>> Engine::recv_at_once(Context& context,
-                                                                const types::Buffer& into,
-                                                                int source, int tag, Plane plane) {
+std::optional<base::Result<MessageStatus>> PointToPoint::recv_at_once(Context& context,
+                                                                      const types::Buffer& into,
+                                                                      int source, int tag,
+                                                                      Plane plane) {
   std::optional<base::Result<MessageStatus>> received(std::in_place, kNoMessage);
   ExpectedRecv expected{{&context, source, tag, plane}, into, *received};
   if (source == kProcNull || (into.type->contiguous && core_->receive_at_once(expected)))
@@ -114,8 +122,8 @@ std::optional<base::Result<MessageStatus>> Engine::recv_at_once(Context& context
   return std::nullopt;
 }
 
-base::Result<Request*> Engine::irecv(Context& context, const types::Buffer& into, int source,
-                                     int tag, Plane plane, Caller caller) {
+base::Result<Request*> PointToPoint::irecv(Context& context, const types::Buffer& into, int source,
+                                           int tag, Plane plane, Caller caller) {
   Guard guard = core_->enter();
   ReceiveRequest* request = core_->receives.make(
       *core_, MessageAddress{&context, source, tag, plane}, into);
@@ -127,8 +135,8 @@ base::Result<Request*> Engine::irecv(Context& context, const types::Buffer& into
   return core_->started(core_->start(*request), *request);
 }
 
-base::Result<Request*> Engine::send_init(Context& context, const types::ConstBuffer& data, int dest,
-                                         int tag, SendMode mode) {
+base::Result<Request*> PointToPoint::send_init(Context& context, const types::ConstBuffer& data,
+                                               int dest, int tag, SendMode mode) {
   Guard guard = core_->enter();
   SendRequest* request = core_->sends.make(*core_, MessageAddress{&context, dest, tag, Plane::user},
                                            data, mode);
@@ -137,8 +145,8 @@ base::Result<Request*> Engine::send_init(Context& context, const types::ConstBuf
   return request;
 }
 
-base::Result<Request*> Engine::recv_init(Context& context, const types::Buffer& into, int source,
-                                         int tag) {
+base::Result<Request*> PointToPoint::recv_init(Context& context, const types::Buffer& into,
+                                               int source, int tag) {
   Guard guard = core_->enter();
   ReceiveRequest* request = core_->receives.make(
       *core_, MessageAddress{&context, source, tag, Plane::user}, into);
@@ -148,19 +156,19 @@ base::Result<Request*> Engine::recv_init(Context& context, const types::Buffer& 
   return request;
 }
 
-base::Result<bool> Engine::test(Request& request) {
+base::Result<bool> Progress::test(Request& request) {
   if (request.is_done()) return true;
   SHIM_TRY(progress());
   return request.is_done();
 }
 
-base::Status Engine::wait(Request& request) {
+base::Status Progress::wait(Request& request) {
   RequestSubject subject(request);
   SHIM_TRY(core_->wait([&] { return request.has_settled(); }, subject));
   return {};
 }
 
-base::Status Engine::send_control(base::ProcessId to, std::vector<std::byte> bytes) {
+base::Status ControlChannel::send_control(base::ProcessId to, std::vector<std::byte> bytes) {
   Guard guard = core_->enter();
   Peer& peer = core_->peer(to);
   if (peer.link == nullptr) SHIM_TRY(core_->route(peer, guard));
@@ -168,35 +176,35 @@ base::Status Engine::send_control(base::ProcessId to, std::vector<std::byte> byt
   return {};
 }
 
-base::Status Engine::prepare_send(base::ProcessId process) {
+base::Status ControlChannel::prepare_send(base::ProcessId process) {
   Guard guard = core_->enter();
   Peer& peer = core_->peer(process);
   if (peer.link != nullptr) return {};
   return core_->route(peer, guard);
 }
 
-base::Result<transport::Presence> Engine::presence_at(const Route& route) {
+base::Result<transport::Presence> ControlChannel::presence_at(const Route& route) {
   Guard guard = core_->enter();
   SHIM_TRY_ASSIGN(const transport::Link* link, route.transport->open(route.address));
   return route.transport->presence(*link);
 }
 
-void Engine::set_control_handler(ControlHandler handler) {
+void ControlChannel::set_control_handler(ControlHandler handler) {
   core_->set_control_handler(std::move(handler));
 }
 
-std::string Engine::link_failure_reason(base::ProcessId process) const {
+std::string ControlChannel::link_failure_reason(base::ProcessId process) const {
   Guard guard = core_->enter();
   const base::Error* reason = core_->link_failure_reason(process);
   return reason == nullptr ? std::string() : reason->text();
 }
 
-void Engine::reset_peer(base::ProcessId process, const base::Error& reason) {
+void ControlChannel::reset_peer(base::ProcessId process, const base::Error& reason) {
   Guard guard = core_->enter();
   core_->reset_peer(process, reason);
 }
 
-base::Status Engine::progress() { return core_->progress(); }
+base::Status Progress::progress() { return core_->progress(); }
 
 base::Status Core::progress() {
   SHIM_TRY(round(true));
@@ -205,36 +213,36 @@ base::Status Core::progress() {
   return {};
 }
 
-void Engine::poll_active() { core_->poll_active(); }
+void Progress::poll_active() { core_->poll_active(); }
 
-std::uint64_t Engine::add_progress(std::function<void()> work, std::function<void()> pre_sleep) {
+std::uint64_t Progress::add_progress(std::function<void()> work, std::function<void()> pre_sleep) {
   Guard guard = core_->enter();
   return core_->work.add(std::move(work), std::move(pre_sleep));
 }
 
-void Engine::remove_progress(std::uint64_t number) {
+void Progress::remove_progress(std::uint64_t number) {
   Guard guard = core_->enter();
   core_->work.remove(number, guard);
 }
 
-base::Result<bool> Engine::wait_until(const std::function<bool()>& condition,
-                                      base::Deadline deadline) {
+base::Result<bool> Progress::wait_until(const std::function<bool()>& condition,
+                                        base::Deadline deadline) {
   WaitFor subject("");
   return core_->wait(condition, subject, deadline);
 }
 
-base::Result<bool> Engine::wait_until(const std::function<bool()>& condition, WaitSubject& subject,
-                                      base::Deadline deadline) {
+base::Result<bool> Progress::wait_until(const std::function<bool()>& condition,
+                                        WaitSubject& subject, base::Deadline deadline) {
   return core_->wait(condition, subject, deadline);
 }
 
-bool Engine::flush(base::Deadline deadline) {
+bool Progress::flush(base::Deadline deadline) {
   WaitFor subject("sent messages to leave this process");
   auto flushed = core_->wait([this] { return core_->is_flushed(); }, subject, deadline);
   return flushed && *flushed;
 }
 
-bool Engine::flush(const Context& context, base::Deadline deadline) {
+bool Progress::flush(const Context& context, base::Deadline deadline) {
   WaitFor subject("sent messages to leave this process, and for messages of freed receives");
   auto flushed = core_->wait(
       [&] { return core_->has_no_freed_receives(context) && core_->is_flushed(); }, subject,
@@ -242,13 +250,13 @@ bool Engine::flush(const Context& context, base::Deadline deadline) {
   return flushed && *flushed;
 }
 
-bool Engine::flush_all(base::Deadline deadline) {
+bool Progress::flush_all(base::Deadline deadline) {
   WaitFor subject("sent messages to leave this process, and for messages of freed receives");
   auto quiet = core_->wait([this] { return is_quiet(); }, subject, deadline);
   return quiet && *quiet;
 }
 
-bool Engine::is_quiet() {
+bool Progress::is_quiet() {
   return core_->has_no_freed_receives() && core_->has_handled_all_control() && core_->is_flushed();
 }
 

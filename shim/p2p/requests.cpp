@@ -46,7 +46,7 @@ base::Status Request::on_start() {
 
 base::Status Request::on_cancel() { return {}; }
 
-base::Status Engine::start(Request& request) {
+base::Status PointToPoint::start(Request& request) {
   if (!request.persistent_ || request.active_) {
     return base::Error(base::ErrorClass::request,
                        request.persistent_ ? "the request is already active; complete it first"
@@ -64,16 +64,16 @@ base::Status Engine::start(Request& request) {
   return started;
 }
 
-void Engine::deactivate(Request& request) {
+void PointToPoint::deactivate(Request& request) {
   if (!request.persistent_ || !request.is_done()) return;
   request.active_ = false;
   request.outcome_ = {};
   request.error_.reset();
 }
 
-base::Status Engine::cancel(Request& request) { return request.on_cancel(); }
+base::Status PointToPoint::cancel(Request& request) { return request.on_cancel(); }
 
-void Engine::release(Request* request) {
+void PointToPoint::release(Request* request) {
   if (request == nullptr) return;
   if (request->core_ != nullptr) {
     Guard guard = request->core_->enter();
@@ -85,7 +85,7 @@ void Engine::release(Request* request) {
     request->dispose();
 }
 
-void Engine::release(std::span<Request* const> requests) {
+void PointToPoint::release(std::span<Request* const> requests) {
   for (std::size_t i = 0; i < requests.size();) {
     Core* const core = requests[i]->core_;
     if (core == nullptr) {

@@ -93,7 +93,7 @@ class SendRequest final : public Request,
 
  private:
   friend class Core;
-  friend class Engine;
+  friend class PointToPoint;
   base::Status on_start() override;
   base::Status on_cancel() override;
   void on_release() override;
@@ -149,7 +149,7 @@ class ReceiveRequest final : public Request,
 
  private:
   friend class Core;
-  friend class Engine;
+  friend class PointToPoint;
   base::Status on_start() override;
   base::Status on_cancel() override;
   void on_release() override;
