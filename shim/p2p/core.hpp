@@ -139,9 +139,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void cancel(ReceiveRequest& request);
   /// Return why no message from this source can arrive any more; null if one can.
   const base::Error* failure_of(Context& context, int source);
-  // Set and clear the state in which a posted receive has settled (core_failed_members.cpp).
-  void suspend(ReceiveRequest& request);
-  void resume(ReceiveRequest& request);
 
   // --- core_cancel.cpp
   void cancel(SendRequest& request);

@@ -56,26 +56,10 @@ int Core::acknowledge_failed(Context& context, int count) {
   }
   drop_unacknowledged(context);
   static_cast<void>(context.matching(Plane::user).find_posted([&](PostedReceive& receive) {
-    if (receive.source == kAnySource) resume(static_cast<ReceiveRequest&>(receive));
+    if (receive.source == kAnySource) static_cast<ReceiveRequest&>(receive).clear_failure_pending();
     return false;
   }));
   return context.acknowledged;
-}
-
-/// Settle a receive that may wait in vain; it stays posted.
-void Core::suspend(ReceiveRequest& request) {
-  // release: pairs with the acquire in has_settled()
-  request.state_bits_.store(
-      request.state_bits_.load(std::memory_order_relaxed) | Request::kFailurePending,
-      std::memory_order_release);
-}
-
-void Core::resume(ReceiveRequest& request) {
-  const std::uint8_t state_bits = request.state_bits_.load(std::memory_order_relaxed);
-  if ((state_bits & Request::kFailurePending) == 0) [[likely]]
-    return;
-  request.state_bits_.store(state_bits & static_cast<std::uint8_t>(~Request::kFailurePending),
-                            std::memory_order_relaxed);
 }
 
 std::optional<base::Error> Core::pending_failure(const Request& request) {

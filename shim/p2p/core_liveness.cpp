@@ -437,7 +437,7 @@ void Core::fail_unsatisfiable(Context& context) {
     if (const base::Error* failure = failure_of(context, posted.source)) return failure;
     const base::Error* failure = failure_of(receive.address);
     if (failure == nullptr || !receive.outlives_failures) return failure;
-    suspend(receive);
+    receive.set_failure_pending();
     return nullptr;
   };
   for (Matching& matching : context.queues) {

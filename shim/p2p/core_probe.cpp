@@ -164,7 +164,7 @@ base::Result<std::optional<PointToPoint::Matched>> PointToPoint::improbe(Context
 
 base::Result<MessageStatus> PointToPoint::mrecv(StoredMessage* message, types::Buffer into) {
   if (message == nullptr) return kNoMessage;
-  ReceiveRequest request(*core_, {}, into);
+  ReceiveRequest request(core_, {}, into);
   {
     Guard guard = core_->enter();
     core_->start_matched(request, *message);
@@ -175,7 +175,7 @@ base::Result<MessageStatus> PointToPoint::mrecv(StoredMessage* message, types::B
 
 base::Result<Request*> PointToPoint::imrecv(StoredMessage* message, types::Buffer into) {
   Guard guard = core_->enter();
-  ReceiveRequest* request = core_->receives.make(*core_, MessageAddress{}, into);
+  ReceiveRequest* request = core_->receives.make(core_, MessageAddress{}, into);
   if (message == nullptr) {
     request->complete(kNoMessage);
   } else {

@@ -262,7 +262,7 @@ void Core::deliver_posted(PostedReceive& posted, const MessageInfo& info, Contex
   ++counts.posted_matches;
   auto& request = static_cast<ReceiveRequest&>(posted);
   request.posted = false;
-  resume(request);
+  request.clear_failure_pending();
   remove_drained_recv(request);
   deliver(request, info, context);
   drop(context);
@@ -401,7 +401,7 @@ bool Core::serve_posted(Context& context, Matching& matching, int source) {
 }
 
 base::Result<MessageStatus> Core::receive(const MessageAddress& from, const types::Buffer& into) {
-  ReceiveRequest request(*this, from, into);
+  ReceiveRequest request(this, from, into);
   request.caller = Caller::waits;
   {
     Guard guard = enter();
@@ -458,7 +458,7 @@ void Core::deliver(ReceiveRequest& request, const MessageInfo& info, Context& co
     return failure->clone();
   if (!may_match_in_provider_ || !start_in_provider(request)) post(request);
   if (is_pending) [[unlikely]]
-    suspend(request);
+    request.set_failure_pending();
   return {};
 }
 
@@ -475,7 +475,7 @@ base::Result<Request*> PointToPoint::receive_or_start(Context& context, const ty
   Core::EngineLock lock(*core_);
   const MessageAddress from{&context, source, tag, Plane::user};
   if (core_->receive_if_arrived(from, into, received)) return nullptr;
-  ReceiveRequest* request = core_->receives.make(*core_, from, into);
+  ReceiveRequest* request = core_->receives.make(core_, from, into);
   request->outlives_failures = true;
   return core_->started(core_->find_or_post(*request), *request);
 }

@@ -137,7 +137,7 @@ bool Core::send_at_once(SendRequest& request) {
 
 Request* Core::request_of(Context& context, const InlineSent& inline_sent) {
   SendRequest* request = sends.make(
-      *this, MessageAddress{&context, inline_sent.dest, 0, Plane::user},
+      this, MessageAddress{&context, inline_sent.dest, 0, Plane::user},
       types::ConstBuffer{nullptr, 0, &types::byte_type()}, SendMode::standard);
   request->receiver = context.known_peer(inline_sent.dest);
   request->number = inline_sent.number;
@@ -223,8 +223,7 @@ void Core::unlink(SendRequest& request) {
 
 void Core::end(SendRequest& request, std::optional<base::Error> error, bool cancelled) {
   unlink(request);
-  if ((request.state_bits_.load(std::memory_order_relaxed) & Request::kReleased) != 0)
-    --unfinished_released;
+  if (request.is_released()) --unfinished_released;
   request.complete({.cancelled = cancelled}, std::move(error));
 }
 

@@ -180,8 +180,8 @@ class Request {
  protected:
   Request() = default;
   /// For this module's own requests: their state changes only under the engine's lock, which saves
-  /// an atomic operation.
-  explicit Request(Core& core) : core_(&core) {}
+  /// an atomic operation. Null: the request has no engine, and must not be released.
+  explicit Request(Core* core) : core_(core) {}
   friend class PointToPoint;
   friend class FailureHandling;
   friend class Core;
@@ -197,6 +197,13 @@ class Request {
   /// Mark the new request persistent and inactive; for constructors.
   void make_persistent();
   bool release_if_done();
+  /// Settle a receive that may wait in vain; a message can still match it.
+  void set_failure_pending();
+  void clear_failure_pending();
+  /// True if the owner has released the request, which then ends on its own.
+  bool is_released() const {
+    return (state_bits_.load(std::memory_order_relaxed) & kReleased) != 0;
+  }
   /// For this module's own requests only.
   Core& core() const { return *core_; }
 

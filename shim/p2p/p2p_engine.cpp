@@ -50,7 +50,7 @@ base::Status PointToPoint::send(Context& context, const types::ConstBuffer& data
   if (mode != SendMode::synchronous && core_->send_at_once(context, data, dest, tag, plane))
       [[likely]]
     return {};
-  SendRequest request(*core_, {&context, dest, tag, plane}, data, mode);
+  SendRequest request(core_, {&context, dest, tag, plane}, data, mode);
   request.caller = Caller::waits;
   SHIM_TRY(core_->start(request, guard));
   guard.unlock();
@@ -61,7 +61,7 @@ base::Result<Request*> PointToPoint::isend(Context& context, const types::ConstB
                                            int dest, int tag, SendMode mode, Plane plane) {
   Guard guard = core_->enter();
   return core_->begin(
-      *core_->sends.make(*core_, MessageAddress{&context, dest, tag, plane}, data, mode), guard,
+      *core_->sends.make(core_, MessageAddress{&context, dest, tag, plane}, data, mode), guard,
       false);
 }
 
@@ -72,7 +72,7 @@ base::Result<Request*> PointToPoint::send_or_start(Context& context, const types
   Guard guard = core_->enter();
   if (core_->send_at_once(context, data, dest, tag, plane)) [[likely]]
     return nullptr;
-  SendRequest* request = core_->sends.make(*core_, MessageAddress{&context, dest, tag, plane}, data,
+  SendRequest* request = core_->sends.make(core_, MessageAddress{&context, dest, tag, plane}, data,
                                            SendMode::standard);
   request->caller = caller;
   if (keeps_copy) request->keep_copy();
@@ -94,7 +94,7 @@ Request* PointToPoint::request_of(Context& context, const InlineSent& inline_sen
 base::Result<Request*> PointToPoint::isend_copied(Context& context, const types::ConstBuffer& data,
                                                   int dest, int tag, Plane plane) {
   Guard guard = core_->enter();
-  return core_->begin(*core_->sends.make(*core_, MessageAddress{&context, dest, tag, plane}, data,
+  return core_->begin(*core_->sends.make(core_, MessageAddress{&context, dest, tag, plane}, data,
                                          SendMode::standard),
                       guard, true);
 }
@@ -126,7 +126,7 @@ base::Result<Request*> PointToPoint::irecv(Context& context, const types::Buffer
                                            int tag, Plane plane, Caller caller) {
   Guard guard = core_->enter();
   ReceiveRequest* request = core_->receives.make(
-      *core_, MessageAddress{&context, source, tag, plane}, into);
+      core_, MessageAddress{&context, source, tag, plane}, into);
   request->caller = caller;
   if (source == kProcNull) {
     request->complete(kNoMessage);
@@ -138,7 +138,7 @@ base::Result<Request*> PointToPoint::irecv(Context& context, const types::Buffer
 base::Result<Request*> PointToPoint::send_init(Context& context, const types::ConstBuffer& data,
                                                int dest, int tag, SendMode mode) {
   Guard guard = core_->enter();
-  SendRequest* request = core_->sends.make(*core_, MessageAddress{&context, dest, tag, Plane::user},
+  SendRequest* request = core_->sends.make(core_, MessageAddress{&context, dest, tag, Plane::user},
                                            data, mode);
   request->make_persistent();
   core_->retain(context);
@@ -149,7 +149,7 @@ base::Result<Request*> PointToPoint::recv_init(Context& context, const types::Bu
                                                int source, int tag) {
   Guard guard = core_->enter();
   ReceiveRequest* request = core_->receives.make(
-      *core_, MessageAddress{&context, source, tag, Plane::user}, into);
+      core_, MessageAddress{&context, source, tag, Plane::user}, into);
   request->make_persistent();
   request->outlives_failures = true;
   core_->retain(context);

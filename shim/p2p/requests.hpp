@@ -28,6 +28,20 @@ inline void Request::succeed(const MessageStatus& outcome) {
     dispose();
 }
 
+inline void Request::set_failure_pending() {
+  // release: pairs with the acquire in has_settled()
+  state_bits_.store(state_bits_.load(std::memory_order_relaxed) | kFailurePending,
+                    std::memory_order_release);
+}
+
+inline void Request::clear_failure_pending() {
+  const std::uint8_t state_bits = state_bits_.load(std::memory_order_relaxed);
+  if ((state_bits & kFailurePending) == 0) [[likely]]
+    return;
+  state_bits_.store(state_bits & static_cast<std::uint8_t>(~kFailurePending),
+                    std::memory_order_relaxed);
+}
+
 struct OfPeer;
 struct Streaming;
 template <typename Tag>
@@ -54,8 +68,14 @@ class SendRequest final : public Request,
                           public RequestHook<OfPeer>,
                           public RequestHook<Streaming> {
  public:
-  SendRequest(Core& of_core, const MessageAddress& to, const types::ConstBuffer& what, SendMode how)
+  /// @param of_core null: a test owns the request
+  SendRequest(Core* of_core, const MessageAddress& to, const types::ConstBuffer& what, SendMode how)
       : Request(of_core), address(to), data(what), mode(how) {}
+
+  // for the protocols, under the engine's lock
+  using Request::complete;
+  using Request::is_released;
+  using Request::reopen;
 
   /// Copy the data into memory that the engine owns.
   void keep_copy();
@@ -108,9 +128,15 @@ class ReceiveRequest final : public Request,
  public:
   // Inlined and copied by member: the arguments have just been stored by member, and a wide load of
   // the whole struct would stall until these stores are complete (base/copy.hpp).
-  [[gnu::always_inline]] ReceiveRequest(Core& of_core, const MessageAddress& from,
+  [[gnu::always_inline]] ReceiveRequest(Core* of_core, const MessageAddress& from,
                                         const types::Buffer& where)
       : Request(of_core), address{from.context, from.rank, from.tag, from.plane}, into(where) {}
+
+  // for the protocols, under the engine's lock
+  using Request::clear_failure_pending;
+  using Request::complete;
+  using Request::set_failure_pending;
+  using Request::succeed;
 
   std::optional<Awaited> awaited() const override {
     return address.awaited(Awaited::Kind::message);
