@@ -56,7 +56,13 @@ class alignas(base::kCacheLineIsolation) Context {
     return base::context_id(spec.bases->of(rank), spec.path, plane == Plane::collective);
   }
 
-  Core* core;  ///< null once the engine is gone
+  void retain() { ++references; }
+  void drop() {
+    if (--references == 0) [[unlikely]]
+      destroy();
+  }
+
+  Core* core;  ///< null once the engine is gone, and in tests of one protocol
   const ContextSpec spec;
   const base::ContextId id;  ///< this process's id, user plane
   const int size;
@@ -96,6 +102,9 @@ class alignas(base::kCacheLineIsolation) Context {
   std::atomic<bool> has_unconfirmed_reads{false};
   /// True once collective_failure is set; collectives read it without the lock when they begin.
   std::atomic<bool> collectives_have_failed{false};
+
+ private:
+  void destroy();  ///< core_contexts.cpp
 };
 
 }  // namespace shim::p2p

@@ -15,17 +15,18 @@
 #include <unordered_set>
 #include <vector>
 
-#include "shim/base/biased_lock.hpp"
 #include "shim/base/cache_line_isolation.hpp"
 #include "shim/p2p/backoff.hpp"
 #include "shim/p2p/context_table.hpp"
+#include "shim/p2p/engine_lock.hpp"
 #include "shim/p2p/engines.hpp"
 #include "shim/p2p/handler_lock.hpp"
 #include "shim/p2p/p2p.hpp"
-#include "shim/p2p/peer.hpp"
+#include "shim/p2p/peers.hpp"
 #include "shim/p2p/pool.hpp"
 #include "shim/p2p/progress_work.hpp"
 #include "shim/p2p/requests.hpp"
+#include "shim/p2p/transports.hpp"
 #include "shim/p2p/wait_reporter.hpp"
 
 namespace shim::p2p {
@@ -41,32 +42,16 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
  public:
   explicit Core(EngineSpec engine_spec);
   ~Core();
-  [[gnu::hot]] Guard enter() {
-    Guard guard(lock_);
-    if (sleepers() != 0) several_threads_ = true;
-    return guard;
-  }
-  /// Holds the lock like enter(), for callers that release it only at the end.
-  class EngineLock {
-   public:
-    explicit EngineLock(Core& core) : lock_(core.lock_) {
-      if (core.sleepers() != 0) [[unlikely]]
-        core.several_threads_ = true;
-    }
-
-   private:
-    std::lock_guard<base::BiasedLock> lock_;
-  };
-  void add_transport(transport::Transport& transport);
-  std::vector<Engine::TransportCounts> transport_counts() const;
+  [[gnu::hot]] Guard enter() { return lock_.enter(); }
+  EngineLock& lock() { return lock_; }
+  void add_transport(transport::Transport& transport) { transports_.add(transport); }
+  std::vector<Engine::TransportCounts> transport_counts() const { return transports_.counts(); }
 
   // --- core_contexts.cpp
   Context* make_context(ContextSpec context_spec);
-  void retain(Context& context) { ++context.references; }
-  void drop(Context& context) {
-    if (--context.references == 0) [[unlikely]]
-      destroy_context(context);
-  }
+  void retain(Context& context) { context.retain(); }
+  void drop(Context& context) { context.drop(); }
+  void destroy_context(Context& context);
   void set_first_base(std::uint32_t base);
   void skip_base(std::uint32_t base);
 
@@ -77,8 +62,8 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void free_message(StoredMessage& message);
 
   // --- core_peers.cpp
-  Peer& peer(base::ProcessId process);
-  [[gnu::hot]] Peer& peer(Context& context, int rank);
+  Peer& peer(base::ProcessId process) { return peers_.at(process); }
+  Peer& peer(Context& context, int rank) { return peers_.at(context, rank); }
   /// Find the link to a peer unless it is known; releases the lock meanwhile. Errors: the router's,
   /// the transport's.
   base::Status route(Peer& peer, Guard& guard);
@@ -258,7 +243,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   /// threads poll this engine. Return the number of packets moved.
   int poll_for_others(bool pre_sleep);
   /// Return the number of threads that sleep in this engine; a hint without the lock.
-  int sleepers() const { return sleepers_.load(std::memory_order_relaxed); }
+  int sleepers() const { return lock_.sleepers(); }
   void poll_active();  ///< no lock
   /// Wait for an operation whose request the caller owns, and return its error. Afterwards no
   /// reference to the request remains.
@@ -280,11 +265,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   bool has_no_freed_receives(const Context& context);  ///< no lock
 
  private:
-  struct Polled {
-    transport::Transport* transport;
-    int empty_polls = 0;  ///< consecutive polls without packets, up to a limit
-    int skip = 0;         ///< rounds until the next poll
-  };
   class Probing;
   struct ControlMessage {
     base::ProcessId from;
@@ -315,13 +295,11 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void record_received_bytes(ReceiveRequest& request, std::size_t bytes);
   void on_control(const wire::Control& header, transport::ConstSpan payload);
 
-  void destroy_context(Context& context);
   void drop_all(const std::vector<StoredMessage*>& messages);
   base::Status open_link(Peer& to, Route route);
   void route_waiting(Guard& guard);
   void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request);
   void mark_busy(Peer& to);
-  void skip_no_transport();
   void request_route(Peer& to);
   [[gnu::hot]] base::Result<transport::Attempt> send_packet(Peer& to, transport::ConstSpan header,
                                                             transport::ConstSpan payload);
@@ -360,7 +338,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void end(SendRequest& request, std::optional<base::Error> error, bool cancelled = false);
   void deliver(ReceiveRequest& request, const MessageInfo& info, Context& context);
   void post(ReceiveRequest& request);
-  transport::Matcher* find_matcher() const;
+  transport::Matcher* find_matcher() const { return transports_.matcher(); }
   transport::Matcher* matcher_for(const Peer& to, const wire::Eager& message) const;
   [[gnu::hot]] bool may_match_in_provider(Context& context, int source, Plane plane);
   bool post_to_provider(ReceiveRequest& request);
@@ -439,9 +417,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   [[gnu::hot]] RoundResult make_round(Guard& guard, bool thorough);  ///< releases the lock
   [[gnu::hot]] int poll_all(bool thorough, base::Status& status);
   bool is_polled_by_others();
-  void count_sleepers(int by) { sleepers_.store(sleepers() + by, std::memory_order_relaxed); }
-  void change_sleepers(int by);  ///< no lock
-  class Asleep;
   /// Sources that wake a sleeping thread.
   struct WaitSet {
     transport::Transport* transport = nullptr;  ///< transport to sleep in; null: none can
@@ -463,7 +438,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void drain_transports();
   bool is_link_gone(base::ProcessId process) const;
   std::vector<base::ProcessId> peers_with_losses() const;
-  bool any_lost_packets() const;
   void open_links(const Dependencies& watched, Guard& guard);
   void record_late_losses();
   void fail_unsatisfiable(Context& context);
@@ -479,8 +453,8 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   };
 
   const WaitReporter reporter_{spec.reports, spec.settings.report_after, spec.router, spec.log};
-  base::BiasedLock lock_;
-  std::vector<Polled> transports_;
+  EngineLock lock_;
+  Transports transports_;
   const std::shared_ptr<Engines> engines_;
   ContextTable contexts_{engines_->ended_bases()};
   Pool<StoredMessage> messages_;
@@ -492,8 +466,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   std::uint64_t messages_numbered_ = 0;  ///< number of the last message
   IdTable<ReceiveRequest> receive_ids_;
 
-  std::unordered_map<base::ProcessId, std::unique_ptr<Peer>> peers_;
-  std::vector<std::unique_ptr<Peer>> retired_;  ///< failed; contexts may still point to them
+  Peers peers_;
   std::vector<Peer*> busy_;
   std::vector<Peer*> unrouted_;
   RequestList<ReceiveRequest, Streaming> reads_;
@@ -532,8 +505,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   static constexpr std::uint32_t kMaxImmediateReceives = 512;
   /// calls that may have received a message without a round
   std::uint32_t immediate_receives_ = 0;
-  std::atomic<int> sleepers_{0};          ///< changed under the lock; a hint without it
-  bool several_threads_ = false;          ///< another thread entered while one slept
   std::atomic<std::uint64_t> rounds_{0};  ///< changed under the lock; a hint without it
   // rounds between checks of the clock and of the process's other engines
   static constexpr std::uint64_t kRoundsPerMaintenance = 1024;

@@ -89,14 +89,14 @@ void Core::on_cancelled_reply(const wire::Cancelled& header) {
 }
 
 void Core::complete_abandoned_cancels() {
-  for (auto& [process, peer] : peers_) {
-    auto& unfinished = peer->unfinished;
-    if (unfinished.empty() || spec.router->receives_packets(process)) continue;
+  peers_.for_each([&](Peer& peer) {
+    auto& unfinished = peer.unfinished;
+    if (unfinished.empty() || spec.router->receives_packets(peer.process)) return;
     for (auto next = unfinished.begin(); next != unfinished.end();) {
       SendRequest& request = *next++;
       if (request.was_sent) end(request, std::nullopt);
     }
-  }
+  });
 }
 
 }  // namespace shim::p2p

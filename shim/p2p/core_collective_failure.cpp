@@ -125,23 +125,20 @@ ReceiveRequest* Core::find_matched_receive(const Context& context, Scope scope) 
   const auto ends = [&](const ReceiveRequest& request) {
     return is_in(scope, request.address, context);
   };
-  for (auto& [process, peer] : peers_) {
-    if (const auto found = std::ranges::find_if(peer->incoming, ends);
-        found != peer->incoming.end())
+  return peers_.find_first([&](Peer& peer) -> ReceiveRequest* {
+    if (const auto found = std::ranges::find_if(peer.incoming, ends); found != peer.incoming.end())
       return &*found;
-    if (const auto found = std::ranges::find_if(peer->provider_receives, ends);
-        found != peer->provider_receives.end())
-      return &*found;
-  }
-  return nullptr;
+    const auto found = std::ranges::find_if(peer.provider_receives, ends);
+    return found != peer.provider_receives.end() ? &*found : nullptr;
+  });
 }
 
 SendRequest* Core::find_send(const Context& context, Scope scope) {
-  for (auto& [process, peer] : peers_) {
-    for (SendRequest& request : peer->unfinished)
+  return peers_.find_first([&](Peer& peer) -> SendRequest* {
+    for (SendRequest& request : peer.unfinished)
       if (!request.is_revoked && is_in(scope, request.address, context)) return &request;
-  }
-  return nullptr;
+    return nullptr;
+  });
 }
 
 void Core::end_sends(Context& context, Scope scope) {

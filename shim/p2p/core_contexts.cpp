@@ -30,6 +30,8 @@ Context* Core::make_context(ContextSpec context_spec) {
   return context.release();
 }
 
+void Context::destroy() { core->destroy_context(*this); }
+
 void Core::destroy_context(Context& context) {
   drop_unacknowledged(context);
   refuse_unexpected(context);
@@ -69,36 +71,22 @@ Core::Core(EngineSpec engine_spec)
 
 Core::~Core() {
   engines_->remove(*this);
-  for (auto& [process, peer] : peers_) {
+  peers_.for_each([&](Peer& peer) {
     // the sender must stop writing to the receive buffer before the program reuses it
-    if (peer->shared != nullptr) stop_sharing(*peer->shared);
+    if (peer.shared != nullptr) stop_sharing(*peer.shared);
     // the provider must stop using the buffers of its receives
-    while (!peer->provider_receives.empty()) {
-      ReceiveRequest& request = peer->provider_receives.front();
-      peer->transport->matcher()->detach(request);
+    while (!peer.provider_receives.empty()) {
+      ReceiveRequest& request = peer.provider_receives.front();
+      peer.transport->matcher()->detach(request);
       remove_from_provider(request);
     }
-  }
+  });
   std::vector<Context*> ownerless;
   contexts_.for_each([&](Context& context) {
     context.core = nullptr;
     if (!context.is_owned) ownerless.push_back(&context);
   });
   for (Context* context : ownerless) delete context;
-}
-
-void Core::add_transport(transport::Transport& transport) {
-  for (const Polled& known : transports_) {
-    if (known.transport == &transport) return;
-  }
-  transports_.push_back({&transport});
-}
-
-std::vector<Engine::TransportCounts> Core::transport_counts() const {
-  std::vector<Engine::TransportCounts> all;
-  for (const Polled& polled : transports_)
-    all.push_back({polled.transport->name(), polled.transport->counts()});
-  return all;
 }
 
 void Core::log(base::LogLevel level, const std::string& text) const {

@@ -89,14 +89,14 @@ void Core::add_members(Dependencies& dependencies, const Context& context) const
 Core::Dependencies Core::dependencies(bool with_output) {
   Dependencies all;
   std::vector<const Context*> in_collectives;  // includes ended communicators: for comparison only
-  for (auto& [process, peer] : peers_) {
-    if (!peer->unfinished.empty() || !peer->incoming.empty() || !peer->provider_receives.empty() ||
-        (with_output && !peer->queue.empty()))
-      all.single.push_back(process);
-    for (const SendRequest& request : peer->unfinished)
+  peers_.for_each([&](const Peer& peer) {
+    if (!peer.unfinished.empty() || !peer.incoming.empty() || !peer.provider_receives.empty() ||
+        (with_output && !peer.queue.empty()))
+      all.single.push_back(peer.process);
+    for (const SendRequest& request : peer.unfinished)
       if (request.address.plane == Plane::collective)
         in_collectives.push_back(request.address.context);
-  }
+  });
   for (const Engine::Watched* watched : watched_)
     if (!watched->is_gone) all.single.push_back(watched->process);
   for (const MessageAddress* from : probing_) {
@@ -127,7 +127,7 @@ void Core::check_liveness() {
     if (now < next_liveness_.load(std::memory_order_relaxed)) return;
     next_liveness_.store(now + kLivenessInterval, std::memory_order_relaxed);
     complete_abandoned_cancels();
-    for (const Polled& polled : transports_) polled.transport->probe_losses();
+    transports_.probe_losses();
     recheck_pending_notices();
     update_watched();
     watched = dependencies(true);
@@ -196,18 +196,13 @@ void Core::update_watched() {
     watched->is_gone = watched->is_gone || !spec.router->receives_packets(watched->process);
 }
 
-bool Core::any_lost_packets() const {
-  return std::ranges::any_of(
-      transports_, [](const Polled& polled) { return polled.transport->any_lost_packets(); });
-}
-
 /// Open links to processes that this one only receives from: between nodes the connection reports a
 /// death, and a fabric reports lost messages. The next check retries failed ones.
 void Core::open_links(const Dependencies& watched, Guard& guard) {
-  const bool any_lost_packets = this->any_lost_packets();
+  const bool any_lost_packets = transports_.any_lost_packets();
   const auto open_link_to = [&](base::ProcessId process) {
-    const auto known = peers_.find(process);
-    if (process == spec.self || (known != peers_.end() && known->second->link != nullptr)) return;
+    const Peer* known = peers_.find(process);
+    if (process == spec.self || (known != nullptr && known->link != nullptr)) return;
     guard.unlock();
     auto route = spec.router->route_to(process);
     guard.lock();
@@ -232,15 +227,16 @@ void Core::open_links(const Dependencies& watched, Guard& guard) {
 /// Record losses that a link has reported only after its peer failed, for example because the
 /// process died.
 void Core::record_late_losses() {
-  const auto is_new = [](const auto& gone) {
-    return !gone->has_lost_packets && gone->last_link != nullptr &&
-           gone->transport->has_lost_packets(*gone->last_link);
+  const auto is_new = [](const Peer& gone) {
+    return !gone.has_lost_packets && gone.last_link != nullptr &&
+           gone.transport->has_lost_packets(*gone.last_link);
   };
-  if (std::ranges::none_of(retired_, is_new)) return;
+  bool has_new = false;
+  peers_.for_each_retired([&](const Peer& gone) { has_new = has_new || is_new(gone); });
+  if (!has_new) return;
   drain_transports();
-  for (std::size_t i = 0; i < retired_.size(); ++i) {
-    Peer& gone = *retired_[i];
-    if (!is_new(retired_[i])) continue;
+  peers_.for_each_retired([&](Peer& gone) {
+    if (!is_new(gone)) return;
     gone.has_lost_packets = true;
     for_each_retained([&](Context& context) {
       context.peers.for_each([&](int, const Peer* member) {
@@ -248,32 +244,31 @@ void Core::record_late_losses() {
       });
       fail_unsatisfiable(context);
     });
-  }
+  });
 }
 
 /// Return the peers whose links have lost packets, whether or not an operation waits for them: a
 /// lost message may have matched a receive from any source.
 std::vector<base::ProcessId> Core::peers_with_losses() const {
   std::vector<base::ProcessId> found;
-  for (const auto& [process, peer] : peers_)
-    if (peer->link != nullptr && peer->transport->has_lost_packets(*peer->link))
-      found.push_back(process);
+  peers_.for_each([&](const Peer& peer) {
+    if (peer.link != nullptr && peer.transport->has_lost_packets(*peer.link))
+      found.push_back(peer.process);
+  });
   return found;
 }
 
 /// True if the link reports that the process is gone; the router knows processes of this node only.
 bool Core::is_link_gone(base::ProcessId process) const {
-  const auto known = peers_.find(process);
-  return known != peers_.end() && known->second->link != nullptr &&
-         known->second->transport->is_gone(*known->second->link);
+  const Peer* known = peers_.find(process);
+  return known != nullptr && known->link != nullptr && known->transport->is_gone(*known->link);
 }
 
 /// True if the process is known to have died.
 bool Core::is_dead(base::ProcessId process) const {
   if (spec.router->has_died(process)) return true;
-  const auto known = peers_.find(process);
-  return known != peers_.end() && is_link_gone(process) &&
-         end_of(*known->second) == ProcessEnd::died;
+  const Peer* known = peers_.find(process);
+  return known != nullptr && is_link_gone(process) && end_of(*known) == ProcessEnd::died;
 }
 
 /// True if an operation of the program, or a watch, waits for this process and no other.
@@ -311,11 +306,8 @@ void Core::drain_transports() {
 }
 
 const base::Error* Core::link_failure_reason(base::ProcessId process) const {
-  const auto known = peers_.find(process);
-  if (known != peers_.end() && known->second->link != nullptr) return nullptr;
-  const auto last = std::find_if(retired_.rbegin(), retired_.rend(),
-                                 [&](const auto& peer) { return peer->process == process; });
-  return last == retired_.rend() ? nullptr : &*(*last)->failure;
+  const Peer* known = peers_.find(process);
+  return known != nullptr && known->link != nullptr ? nullptr : peers_.last_failure(process);
 }
 
 void Core::reset_peer(base::ProcessId process, const base::Error& reason) {
@@ -377,11 +369,7 @@ void Core::fail(Peer& gone, const base::Error& reason, std::optional<ProcessEnd>
     ReceiveRequest& request = gone.provider_receives.front();
     end(request, {request.address.rank, request.address.tag, 0}, gone.failure->clone());
   }
-  auto found = peers_.find(gone.process);
-  if (found != peers_.end() && found->second.get() == &gone) {
-    retired_.push_back(std::move(found->second));
-    peers_.erase(found);
-  }
+  peers_.retire(gone);
   ProcessEnd end = how ? *how : end_of(gone);
   // no operation waits for it: it may have finalized while only packets of this library, such as
   // notices, were on their way to it

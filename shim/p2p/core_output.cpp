@@ -138,7 +138,7 @@ base::Result<int> Core::push_some(Peer& to) {
     if (attempt != transport::Attempt::done) return moved;
     ++moved;
     if (is_poll_due(bytes)) {
-      skip_no_transport();
+      transports_.skip_none();
       return moved;
     }
   }

@@ -20,24 +20,6 @@ std::uint64_t eager_end_of(const transport::Transport& transport, const base::Se
 
 }  // namespace
 
-Peer& Core::peer(base::ProcessId process) {
-  std::unique_ptr<Peer>& found = peers_[process];
-  if (found == nullptr) found = std::make_unique<Peer>(process);
-  return *found;
-}
-
-Peer& Core::peer(Context& context, int rank) {
-  Peer*& found = context.peers.at(rank);
-  if (found == nullptr) {
-    Peer& member = peer(context.spec.members->at(rank));
-    // Not cached in a revoked context: the fast paths find peers in this table only, and must not
-    // send there.
-    if (context.is_revoked) return member;
-    found = &member;
-  }
-  return *found;
-}
-
 base::Status Core::route(Peer& to, Guard& guard) {
   guard.unlock();
   auto route = spec.router->route_to(to.process);

@@ -48,13 +48,6 @@ std::optional<MessageInfo> message_in(transport::ConstSpan packet, base::Context
 
 }  // namespace
 
-transport::Matcher* Core::find_matcher() const {
-  for (const Polled& polled : transports_) {
-    if (transport::Matcher* found = polled.transport->matcher()) return found;
-  }
-  return nullptr;
-}
-
 /// Return the matcher that sends this message past the peer's queues; null if none does.
 transport::Matcher* Core::matcher_for(const Peer& to, const wire::Eager& message) const {
   transport::Matcher* matcher = to.transport->matcher();

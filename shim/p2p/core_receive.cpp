@@ -472,7 +472,7 @@ base::Result<Request*> PointToPoint::receive_or_start(Context& context, const ty
     received = kNoMessage;
     return nullptr;
   }
-  Core::EngineLock lock(*core_);
+  EngineLock::Scope lock(core_->lock());
   const MessageAddress from{&context, source, tag, Plane::user};
   if (core_->receive_if_arrived(from, into, received)) return nullptr;
   ReceiveRequest* request = core_->receives.make(core_, from, into);

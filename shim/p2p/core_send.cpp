@@ -123,7 +123,7 @@ bool PointToPoint::send_at_once(Context& context, const types::ConstBuffer& data
                                 InlineSent& inline_sent) {
   if (dest == kProcNull) [[unlikely]]
     return true;
-  Core::EngineLock lock(*core_);
+  EngineLock::Scope lock(core_->lock());
   return core_->send_at_once(context, data, dest, tag, inline_sent);
 }
 

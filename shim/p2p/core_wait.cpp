@@ -11,12 +11,6 @@ namespace shim::p2p {
 
 namespace {
 
-// After this many empty polls a transport other than the first is polled less often while a thread
-// spins …
-constexpr int kEmptyPollsUntilSkip = 64;
-// … namely once in this many rounds.
-constexpr int kSkippedRounds = 8;
-
 // Longest sleeps: if packets wake the thread; if a source must be polled, or another thread may
 // complete this thread's operation without waking it; if our own packets are queued, or another
 // transfer advances only when polled.
@@ -46,31 +40,10 @@ WaitPlans plans_for(const base::Settings& settings) {
 }
 
 int Core::poll_all(bool thorough, base::Status& status) {
-  int moved = 0;
-  bool is_complete = true;
-  for (std::size_t i = 0; i < transports_.size(); ++i) {
-    Polled& polled = transports_[i];
-    if (!thorough && polled.skip > 0) {
-      --polled.skip;
-      is_complete = false;
-      continue;
-    }
-    auto packets = polled.transport->poll(*this);
-    if (!packets) {
-      status = std::move(packets).error();
-      continue;
-    }
-    moved += *packets;
-    if (expected_ != nullptr && expected_->is_received) return moved;
-    polled.empty_polls = *packets != 0 ? 0 : std::min(polled.empty_polls + 1, kEmptyPollsUntilSkip);
-    polled.skip = i != 0 && polled.empty_polls == kEmptyPollsUntilSkip ? kSkippedRounds : 0;
-  }
-  if (is_complete) bytes_since_poll_ = 0;
-  return moved;
-}
-
-void Core::skip_no_transport() {
-  for (Polled& polled : transports_) polled.skip = 0;
+  const auto polled = transports_.poll(
+      thorough, *this, status, [this] { return expected_ != nullptr && expected_->is_received; });
+  if (polled.is_complete) bytes_since_poll_ = 0;
+  return polled.packets;
 }
 
 [[gnu::always_inline]] inline Core::RoundResult Core::make_round(Guard& guard, bool thorough) {
@@ -110,7 +83,7 @@ base::Result<int> Core::round(bool thorough) {
 
 void Core::poll_active() {
   {
-    const EngineLock lock(*this);
+    const EngineLock::Scope lock(lock_);
     if (++quick_polls_ % kQuickPollsPerRound != 0) {
       base::Status status;
       poll_all(false, status);
@@ -122,7 +95,7 @@ void Core::poll_active() {
 
 int Core::poll_for_others(bool pre_sleep) {
   if (is_polled_by_others()) return 0;
-  Guard guard(lock_, std::try_to_lock);
+  Guard guard = lock_.try_enter();
   if (!guard.owns_lock()) return 0;
   // errors are left to the threads that use this engine: their own rounds return them, too
   const RoundResult round = make_round(guard, true);
@@ -164,15 +137,15 @@ void Core::run_pre_sleep_work() {
 /// or several threads may sleep. A thread that is alone need not be woken by packets from its own
 /// process: only it sends them, so they are queued before it sleeps.
 Core::WaitSet Core::make_wait_set() {
-  const bool is_alone = !several_threads_ && !engines_->are_several(),
+  const bool is_alone = !lock_.has_several_threads() && !engines_->are_several(),
              may_skip_self = is_alone && transports_.size() > 1;
   WaitSet wait_set;
-  for (const Polled& polled : transports_) {
-    transport::Transport& each = *polled.transport;
+  transports_.for_each([&](transport::Transport& each) {
+    if (wait_set.has_unwakeable) return;
     const bool is_self = each.reach() == transport::Reach::own_process,
                is_first = wait_set.transport == nullptr;
     if (is_self && !each.is_flushed()) wait_set.has_self_packet = true;
-    if (is_self && (may_skip_self || !is_first)) continue;
+    if (is_self && (may_skip_self || !is_first)) return;
     const int descriptor = is_first || !is_alone ? -1 : each.descriptor();
     if (is_first && each.can_sleep()) {
       wait_set.transport = &each;
@@ -182,9 +155,8 @@ Core::WaitSet Core::make_wait_set() {
     } else {
       wait_set.has_unwakeable = true;
       wait_set.count = 0;
-      return wait_set;
     }
-  }
+  });
   return wait_set;
 }
 
@@ -193,44 +165,19 @@ int max_woken_threads() {
   return std::max(kMinWoken, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-/// Counts a thread as asleep during its lifetime, which an exception may end.
-class Core::Asleep {
- public:
-  /// The caller holds the lock.
-  explicit Asleep(Core& core) : core_(core) { core_.count_sleepers(+1); }
-  ~Asleep() { core_.change_sleepers(-1); }
-  Asleep(const Asleep&) = delete;
-  Asleep& operator=(const Asleep&) = delete;
-
-  /// Evaluate a check that may enter the engine: this thread must not count as another one.
-  bool check(const transport::Transport::LastCheck& last_check) const {
-    struct Awake {
-      Core& core;
-      explicit Awake(Core& of) : core(of) { core.change_sleepers(-1); }
-      ~Awake() { core.change_sleepers(+1); }
-      Awake(const Awake&) = delete;
-      Awake& operator=(const Awake&) = delete;
-    } const awake(core_);
-    return last_check();
-  }
-
- private:
-  Core& core_;
-};
-
 void Core::sleep_once(Backoff& backoff, const transport::Transport::LastCheck& last_check) {
   check_liveness();
   run_pre_sleep_work();
   WaitSet wait_set;
   base::Nanoseconds longest = kMaxSleepWoken;
   bool packets_wake_others = false;
-  std::optional<Asleep> asleep;
+  std::optional<EngineLock::Asleep> asleep;
   {
     Guard guard = enter();
-    asleep.emplace(*this);
+    asleep.emplace(lock_);
     wait_set = make_wait_set();
     packets_wake_others = sleepers() > max_woken_threads_;
-    if (wait_set.has_unwakeable || several_threads_ || engines_->are_several())
+    if (wait_set.has_unwakeable || lock_.has_several_threads() || engines_->are_several())
       longest = std::min(kMaxSleepWoken,
                          kMaxSleepPolling * (1 + engines_->sleepers() / kSleepersPerWakeup));
     if (!packets_wake_others && (has_output() || !reads_.empty() || work.needs_polling() ||
@@ -251,23 +198,14 @@ void Core::sleep_once(Backoff& backoff, const transport::Transport::LastCheck& l
   }
 }
 
-/// Change the count for the sleeping thread itself: enter() would take it for another thread.
-void Core::change_sleepers(int by) {
-  const Guard guard(lock_);
-  count_sleepers(by);
-}
-
 bool Core::is_flushed() {
   Guard guard = enter();
   if (unfinished_released != 0) return false;
-  for (auto& [process, peer] : peers_) {
-    const bool has_output = !peer->queue.empty() || !peer->streams.empty();
-    if (has_output && spec.router->receives_packets(process)) return false;
-  }
-  for (const Polled& polled : transports_) {
-    if (!polled.transport->is_flushed()) return false;
-  }
-  return true;
+  const Peer* const with_output = peers_.find_first([&](Peer& peer) -> Peer* {
+    const bool has_output = !peer.queue.empty() || !peer.streams.empty();
+    return has_output && spec.router->receives_packets(peer.process) ? &peer : nullptr;
+  });
+  return with_output == nullptr && transports_.are_flushed();
 }
 
 /// A poll for another message may have received control messages, or the beginning of one.
@@ -276,8 +214,9 @@ bool Core::has_handled_all_control() {
   {
     Guard guard = enter();
     if (!inbox_.empty() && handler_ != nullptr) return false;
-    for (const auto& [process, peer] : peers_)
-      if (!peer->control_part.empty() && !peer->failure) senders.push_back(process);
+    peers_.for_each([&](const Peer& peer) {
+      if (!peer.control_part.empty() && !peer.failure) senders.push_back(peer.process);
+    });
   }
   return std::ranges::none_of(senders, [&](base::ProcessId process) {
     return spec.router->receives_packets(process) && spec.router->is_alive(process);

@@ -40,6 +40,55 @@ inline ContextSpec spec_of(int size, std::uint32_t base = 100) {
           .own_base = base};
 }
 
+/// A transport whose polls return the numbers that the test sets; records sent packets.
+class StubTransport final : public transport::Transport {
+ public:
+  std::string_view name() const override { return "stub"; }
+  std::size_t max_packet_bytes() const override { return 1024; }
+  transport::Bytes address() const override { return {}; }
+  base::Result<transport::Link*> open(transport::ConstSpan) override { return &link; }
+  base::Result<transport::Attempt> try_send(transport::Link&, transport::ConstSpan header,
+                                            transport::ConstSpan) override {
+    if (attempt == transport::Attempt::done) sent.emplace_back(header.begin(), header.end());
+    return attempt;
+  }
+  base::Result<int> poll(transport::Sink& sink) override {
+    ++polls;
+    for (const transport::Bytes& packet : std::exchange(arriving, {})) sink.on_packet(packet);
+    return packets;
+  }
+  base::Result<transport::Attempt> try_read(transport::Link&, std::uint64_t,
+                                            std::span<std::byte>) override {
+    return transport::Attempt::unsupported;
+  }
+  bool is_gone(const transport::Link&) const override { return gone; }
+  transport::ShutdownNotice shutdown_notice(const transport::Link&) const override {
+    return notice;
+  }
+  bool has_lost_packets(const transport::Link&) const override { return lost_packets; }
+  bool any_lost_packets() const override { return lost_packets; }
+  bool is_flushed() const override { return flushed; }
+  bool can_sleep() const override { return false; }
+  void sleep(std::int64_t, const LastCheck&, std::span<const int>) override {}
+  const Counts& counts() const override { return counts_; }
+
+  transport::Link link;
+  transport::Attempt attempt = transport::Attempt::done;
+  std::vector<transport::Bytes> sent, arriving;
+  transport::ShutdownNotice notice = transport::ShutdownNotice::not_expected;
+  int polls = 0, packets = 0;
+  bool flushed = true, gone = false, lost_packets = false;
+
+ private:
+  Counts counts_;
+};
+
+/// A sink for transports whose packets do not matter.
+class IgnoringSink final : public transport::Sink {
+ public:
+  bool on_packet(transport::ConstSpan) override { return true; }
+};
+
 /// A router without routes; the test sets which processes are dead or have left.
 class ToldRouter final : public Router {
  public:
