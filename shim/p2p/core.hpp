@@ -18,9 +18,9 @@
 #include "shim/base/cache_line_isolation.hpp"
 #include "shim/p2p/backoff.hpp"
 #include "shim/p2p/context_table.hpp"
+#include "shim/p2p/control_inbox.hpp"
 #include "shim/p2p/engine_lock.hpp"
 #include "shim/p2p/engines.hpp"
-#include "shim/p2p/handler_lock.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/p2p/peers.hpp"
 #include "shim/p2p/pool.hpp"
@@ -160,8 +160,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
 
   // --- core_control.cpp
   void queue_control(Peer& to, std::vector<std::byte> bytes);
-  void handle_control();                             ///< no lock
-  void set_control_handler(ControlHandler handler);  ///< no lock
+  ControlInbox& inbox() { return inbox_; }
 
   // --- core_liveness.cpp
   /// How a process that is gone ended.
@@ -266,10 +265,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
 
  private:
   class Probing;
-  struct ControlMessage {
-    base::ProcessId from;
-    std::vector<std::byte> bytes;
-  };
 
   [[gnu::hot]] bool on_packet(transport::ConstSpan packet) override;
   [[gnu::hot]] void on_matched(transport::MatchedReceive& receive,
@@ -482,9 +477,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   std::unordered_map<base::ContextId, wire::CollectivesFailed> early_notices_;
   std::unordered_map<base::ContextId, std::vector<wire::CallAfterRefusal>> early_call_notices_;
 
-  std::deque<ControlMessage> inbox_;
-  std::shared_ptr<const ControlHandler> handler_;
-  HandlerLock handler_lock_;
+  ControlInbox inbox_{lock_};
 
   std::vector<const MessageAddress*> probing_;  ///< sources of threads in await_from()
   std::vector<Engine::Watched*> watched_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements control messages: of any length, between processes that may share no communicator.
+// Sends control messages.
 #include <algorithm>
-#include <mutex>
 
 #include "shim/p2p/core.hpp"
 
@@ -35,47 +34,7 @@ base::Result<transport::Attempt> Core::send_control_part(Peer& to) {
 }
 
 void Core::on_control(const wire::Control& header, transport::ConstSpan payload) {
-  base::ProcessId sender{header.world, header.rank};
-  std::vector<std::byte>& part = peer(sender).control_part;
-  if (header.offset == 0)
-    part.clear();  // discard the unfinished message of an earlier incarnation of the sender
-  if (header.offset != part.size() || header.total < header.offset ||
-      header.total - header.offset < payload.size()) {
-    ++counts.stale_dropped;
-    return;
-  }
-  part.insert(part.end(), payload.begin(), payload.end());
-  if (part.size() == header.total) inbox_.push_back({sender, std::exchange(part, {})});
-}
-
-void Core::handle_control() {
-  for (;;) {
-    // one thread at a time, so that the messages of a sender are handled one by one and in order
-    std::unique_lock handling(handler_lock_, std::try_to_lock);
-    if (!handling.owns_lock()) return;
-    for (;;) {
-      Guard guard = enter();
-      if (inbox_.empty() || handler_ == nullptr) break;
-      ControlMessage message = std::move(inbox_.front());
-      inbox_.pop_front();
-      std::shared_ptr<const ControlHandler> handler = handler_;
-      guard.unlock();
-      (*handler)(message.from, message.bytes);
-    }
-    handling.unlock();
-    // check again: a thread that queued a message before the release could not acquire the lock,
-    // and left the message to this thread
-    Guard guard = enter();
-    if (inbox_.empty() || handler_ == nullptr) return;
-  }
-}
-
-void Core::set_control_handler(ControlHandler handler) {
-  {
-    Guard guard = enter();
-    handler_ = handler ? std::make_shared<const ControlHandler>(std::move(handler)) : nullptr;
-  }
-  handler_lock_.wait_for_others();
+  if (!inbox_.add(peer({header.world, header.rank}), header, payload)) ++counts.stale_dropped;
 }
 
 }  // namespace shim::p2p

@@ -279,7 +279,7 @@ bool Core::may_take_fast_path(const ExpectedRecv& expected) {
       matching.find_unexpected(expected.address.rank, expected.address.tag) != nullptr)
     return false;
   if (!busy_.empty() || !reads_.empty() || !shares_.empty() || !unrouted_.empty() ||
-      !inbox_.empty())
+      !inbox_.is_empty())
     return false;
   if (++fast_paths_in_a_row_ < kMaxFastPathsInARow) [[likely]]
     return true;

@@ -54,7 +54,7 @@ int Core::poll_all(bool thorough, base::Status& status) {
   if (!reads_.empty()) round.moved += read_some();
   if (!shares_.empty()) round.moved += write_some();
   if (!unrouted_.empty()) route_waiting(guard);
-  bool has_control = !inbox_.empty() && handler_ != nullptr;
+  const bool has_control = inbox_.has_work();
   const std::uint64_t rounds = rounds_.load(std::memory_order_relaxed) + 1;
   rounds_.store(rounds, std::memory_order_relaxed);
   round.is_maintenance_due = rounds >= next_maintenance_;
@@ -62,7 +62,7 @@ int Core::poll_all(bool thorough, base::Status& status) {
     next_maintenance_ = rounds + kRoundsPerMaintenance;
   if (has_control) {
     guard.unlock();
-    handle_control();
+    inbox_.handle();
     guard.lock();
   }
   if (!work.empty()) work.run(guard);
@@ -213,7 +213,7 @@ bool Core::has_handled_all_control() {
   std::vector<base::ProcessId> senders;
   {
     Guard guard = enter();
-    if (!inbox_.empty() && handler_ != nullptr) return false;
+    if (inbox_.has_work()) return false;
     peers_.for_each([&](const Peer& peer) {
       if (!peer.control_part.empty() && !peer.failure) senders.push_back(peer.process);
     });

@@ -190,7 +190,7 @@ base::Result<transport::Presence> ControlChannel::presence_at(const Route& route
 }
 
 void ControlChannel::set_control_handler(ControlHandler handler) {
-  core_->set_control_handler(std::move(handler));
+  core_->inbox().set_handler(std::move(handler));
 }
 
 std::string ControlChannel::link_failure_reason(base::ProcessId process) const {
