@@ -26,7 +26,9 @@
 #include "shim/p2p/pool.hpp"
 #include "shim/p2p/progress_work.hpp"
 #include "shim/p2p/requests.hpp"
+#include "shim/p2p/services.hpp"
 #include "shim/p2p/transports.hpp"
+#include "shim/p2p/unexpected_messages.hpp"
 #include "shim/p2p/wait_reporter.hpp"
 
 namespace shim::p2p {
@@ -38,7 +40,9 @@ int max_woken_threads();  // core_wait.cpp
 base::Error revoked_error();                      // core_revocation.cpp
 base::Error died_error(base::ProcessId process);  // core_liveness.cpp
 
-class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
+class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
+                                                      private PacketOutput,
+                                                      private OperationEnder {
  public:
   explicit Core(EngineSpec engine_spec);
   ~Core();
@@ -54,12 +58,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void destroy_context(Context& context);
   void set_first_base(std::uint32_t base);
   void skip_base(std::uint32_t base);
-
-  // --- core_flow_control.cpp
-  /// Store an unexpected message. If they use too much memory, throttle the sender.
-  StoredMessage* keep_unexpected(const MessageInfo& info, Plane plane);
-  /// Free a message that keep_unexpected() returned.
-  void free_message(StoredMessage& message);
 
   // --- core_peers.cpp
   Peer& peer(base::ProcessId process) { return peers_.at(process); }
@@ -293,7 +291,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   void drop_all(const std::vector<StoredMessage*>& messages);
   base::Status open_link(Peer& to, Route route);
   void route_waiting(Guard& guard);
-  void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request);
+  void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request) override;
   void mark_busy(Peer& to);
   void request_route(Peer& to);
   [[gnu::hot]] base::Result<transport::Attempt> send_packet(Peer& to, transport::ConstSpan header,
@@ -306,10 +304,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   base::Result<int> push_some(Peer& to);
 
   void on_flow(const wire::Flow& header);
-  void throttle(Peer& from);
-  void unthrottle_all();
   void announce_queued(Peer& to);
-  void send_flow_control(Peer& from, wire::PacketType what);
   void set_eager_end(Peer& to);
 
   bool is_sent_short(const Context& context, base::ContextId id, std::uint64_t number,
@@ -330,7 +325,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   Peer* clear_peer(Context& context, int rank, std::uint64_t bytes) const;
   void number(SendRequest& request, Peer& to);
   void on_sent(SendRequest& request);
-  void end(SendRequest& request, std::optional<base::Error> error, bool cancelled = false);
+  void end(SendRequest& request, std::optional<base::Error> error, bool cancelled = false) override;
   void deliver(ReceiveRequest& request, const MessageInfo& info, Context& context);
   void post(ReceiveRequest& request);
   transport::Matcher* find_matcher() const { return transports_.matcher(); }
@@ -349,7 +344,8 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   bool defer_cancel(const wire::Cancel& wanted);
   void complete_cancel_to_self(SendRequest& request);
   void reply_to_cancels(const transport::Matcher& matcher);
-  void end(ReceiveRequest& request, const MessageStatus& outcome, std::optional<base::Error> error);
+  void end(ReceiveRequest& request, const MessageStatus& outcome,
+           std::optional<base::Error> error) override;
   void end_long(ReceiveRequest& request);
   void unlink(SendRequest& request);
   void unlink(ReceiveRequest& request);
@@ -452,9 +448,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   Transports transports_;
   const std::shared_ptr<Engines> engines_;
   ContextTable contexts_{engines_->ended_bases()};
-  Pool<StoredMessage> messages_;
-  std::uint64_t unexpected_bytes_ = 0;  ///< memory of these messages
-  std::vector<Peer*> throttled_peers_;  ///< including failed ones
   const wire::SenderNumber origin_;     ///< this process
   std::uint64_t bytes_since_poll_ = 0;  ///< bytes sent since the last complete poll
   IdTable<SendRequest> send_ids_;
@@ -462,6 +455,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink {
   IdTable<ReceiveRequest> receive_ids_;
 
   Peers peers_;
+  UnexpectedMessages unexpected_{spec.self, spec.settings.unexpected_bytes, peers_, *this, counts};
   std::vector<Peer*> busy_;
   std::vector<Peer*> unrouted_;
   RequestList<ReceiveRequest, Streaming> reads_;

@@ -73,7 +73,7 @@ void Core::on_cancel(const wire::Cancel& header) {
 void Core::reply_to_cancel(const wire::Cancel& wanted) {
   Peer& sender = peer(base::ProcessId{wanted.world, wanted.rank});
   if (StoredMessage* message = take_unmatched(wanted.context, wanted)) {
-    free_message(*message);
+    unexpected_.free(*message);
     wire::Cancelled reply;
     reply.send = wanted.send;
     transmit(sender, reply);

@@ -20,7 +20,7 @@ Context* Core::make_context(ContextSpec context_spec) {
   for (StoredMessage* message : contexts_.add(*context)) {
     if (message->source >= context->size) {
       ++counts.stale_dropped;
-      free_message(*message);
+      unexpected_.free(*message);
     } else {
       context->matching(message->plane).add(*message);
     }
@@ -43,7 +43,7 @@ void Core::drop_all(const std::vector<StoredMessage*>& messages) {
   for (StoredMessage* message : messages) {
     ++counts.stale_dropped;
     refuse(message->info);
-    free_message(*message);
+    unexpected_.free(*message);
   }
 }
 

@@ -250,7 +250,7 @@ void Core::on_message(const MessageInfo& info, base::ContextId id) {
   if (posted != nullptr) return deliver_posted(*posted, info, *context);
   if (context != nullptr && context->is_revoked) [[unlikely]]
     return refuse(info);
-  StoredMessage* message = keep_unexpected(info, plane);
+  StoredMessage* message = unexpected_.keep(info, plane);
   if (context == nullptr)
     contexts_.hold(id, *message);
   else
@@ -449,7 +449,7 @@ void Core::deliver(ReceiveRequest& request, const MessageInfo& info, Context& co
     matching.remove(*unexpected);
     auto& message = static_cast<StoredMessage&>(*unexpected);
     deliver(request, message.info, context);
-    free_message(message);
+    unexpected_.free(message);
     return {};
   }
   const bool is_pending = failure != nullptr && context.unacknowledged &&
@@ -488,7 +488,7 @@ void Core::start_matched(ReceiveRequest& request, StoredMessage& message) {
   } else {
     deliver(request, message.info, context);
   }
-  free_message(message);
+  unexpected_.free(message);
   drop(context);
 }
 

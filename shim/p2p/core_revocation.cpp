@@ -43,7 +43,7 @@ void Core::refuse_unexpected(Context& context) {
       matching.remove(*unexpected);
       auto& message = static_cast<StoredMessage&>(*unexpected);
       refuse(message.info);
-      free_message(message);
+      unexpected_.free(message);
     }
   }
 }

@@ -16,6 +16,7 @@
 #include "shim/base/log.hpp"
 #include "shim/p2p/context.hpp"
 #include "shim/p2p/p2p.hpp"
+#include "shim/p2p/services.hpp"
 
 namespace shim::p2p {
 
@@ -102,6 +103,64 @@ class ToldRouter final : public Router {
   }
   std::set<std::uint32_t> dead, left;
 };
+
+/// Records the packets that a part sends.
+class RecordedOutput final : public PacketOutput {
+ public:
+  struct Sent {
+    Peer* to;
+    transport::Bytes header;
+    SendRequest* request;
+  };
+  /// Return the header of the only packet sent since the last call; nothing if it is of another
+  /// kind, or there is not exactly one.
+  template <typename Header>
+  std::optional<Header> take(const Peer& to) {
+    const std::vector<Sent> taken = std::exchange(sent, {});
+    if (taken.size() != 1 || taken.front().to != &to) return std::nullopt;
+    return wire::read<Header>(taken.front().header);
+  }
+  std::vector<Sent> sent;
+
+ private:
+  void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request) override {
+    sent.push_back({&to, {header.begin(), header.end()}, request});
+  }
+};
+
+/// Records the operations that a part ends, and removes them from the peer's lists.
+class RecordedEnds final : public OperationEnder {
+ public:
+  void end(SendRequest& request, std::optional<base::Error> error,
+           bool cancelled = false) override {
+    if (Peer* const peer = std::exchange(request.peer, nullptr))
+      peer->unfinished.erase(peer->unfinished.iterator_to(request));
+    request.complete({.cancelled = cancelled}, std::move(error));
+    sends.push_back(&request);
+  }
+  void end(ReceiveRequest& request, const MessageStatus& outcome,
+           std::optional<base::Error> error) override {
+    if (std::exchange(request.posted, false))
+      request.address.context->matching(request.address.plane).remove(request);
+    if (Peer* const peer = std::exchange(request.peer, nullptr)) {
+      auto& list = std::exchange(request.with_provider, false) ? peer->provider_receives
+                                                               : peer->incoming;
+      list.erase(list.iterator_to(request));
+    }
+    request.complete(outcome, std::move(error));
+    receives.push_back(&request);
+  }
+  std::vector<const SendRequest*> sends;
+  std::vector<const ReceiveRequest*> receives;
+};
+
+/// Post a receive in its context's queues.
+inline void post(ReceiveRequest& request) {
+  request.source = request.address.rank;
+  request.tag = request.address.tag;
+  request.address.context->matching(request.address.plane).post(request);
+  request.posted = true;
+}
 
 /// A log that the test reads.
 class PipedLog {

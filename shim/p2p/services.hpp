@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Actions that the parts of an engine ask of it (docs/decisions/0058-parts-of-the-engine.md). The
+// engine implements these interfaces; a test of one part implements those that the part needs.
+//
+// All functions are called under the engine's lock.
+#pragma once
+
+#include <optional>
+
+#include "shim/base/error.hpp"
+#include "shim/p2p/context.hpp"
+#include "shim/p2p/peer.hpp"
+#include "shim/p2p/requests.hpp"
+#include "shim/p2p/wire.hpp"
+
+namespace shim::p2p {
+
+/// Sends packets.
+class PacketOutput {
+ public:
+  /// Send a packet, or queue it; the request, if any, is notified when the packet has left.
+  template <typename Header>
+  void transmit(Peer& to, const Header& header, SendRequest* request = nullptr) {
+    transmit_bytes(to, wire::bytes_of(header), request);
+  }
+
+ protected:
+  ~PacketOutput() = default;
+
+ private:
+  virtual void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request) = 0;
+};
+
+/// Ends operations: removes them from all lists, and completes them.
+class OperationEnder {
+ public:
+  virtual void end(SendRequest& request, std::optional<base::Error> error,
+                   bool cancelled = false) = 0;
+  virtual void end(ReceiveRequest& request, const MessageStatus& outcome,
+                   std::optional<base::Error> error) = 0;
+
+ protected:
+  ~OperationEnder() = default;
+};
+
+}  // namespace shim::p2p
