@@ -17,10 +17,12 @@
 
 #include "shim/base/cache_line_isolation.hpp"
 #include "shim/p2p/backoff.hpp"
+#include "shim/p2p/context_failures.hpp"
 #include "shim/p2p/context_table.hpp"
 #include "shim/p2p/control_inbox.hpp"
 #include "shim/p2p/engine_lock.hpp"
 #include "shim/p2p/engines.hpp"
+#include "shim/p2p/failed_members.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/p2p/peers.hpp"
 #include "shim/p2p/pool.hpp"
@@ -36,9 +38,6 @@ namespace shim::p2p {
 struct WholeMessage;
 
 int max_woken_threads();  // core_wait.cpp
-
-base::Error revoked_error();                      // core_revocation.cpp
-base::Error died_error(base::ProcessId process);  // core_liveness.cpp
 
 class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                                                       private PacketOutput,
@@ -120,8 +119,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void start_matched(ReceiveRequest& request, StoredMessage& message);
   void abandon(ReceiveRequest& request);
   void cancel(ReceiveRequest& request);
-  /// Return why no message from this source can arrive any more; null if one can.
-  const base::Error* failure_of(Context& context, int source);
 
   // --- core_cancel.cpp
   void cancel(SendRequest& request);
@@ -183,8 +180,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   // --- core_collective_failure.cpp
   /// See Engine::fail_collectives.
   void fail_collectives(Context& context, const base::Error& reason);
-  /// Return why a receive from there cannot succeed any more; null if it can.
-  const base::Error* failure_of(const MessageAddress& from);
   void record_refusal(Context& context, bool is_persistent_collective, const base::Error& reason);
   /// Notify the members of a call after a refusal, and check the notices received.
   void check_call_number(Context& context, int tag);
@@ -193,16 +188,9 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
 
   // --- core_failed_members.cpp
   /// See Engine::failed_members; no lock.
-  std::vector<int> failed_members(Context& context);
-  void record_failed_rank(Context& context, int rank);
-  int acknowledge_failed(Context& context, int count);
-  std::optional<base::Error> pending_failure(const Request& request);
+  std::vector<int> check_members(Context& context);
   void watch(Engine::Watched& process) { watched_.push_back(&process); }
   void unwatch(Engine::Watched& process) { std::erase(watched_, &process); }
-  bool has_unacknowledged() const {
-    return unacknowledged_contexts_.load(std::memory_order_relaxed) != 0;
-  }
-  void drop_unacknowledged(Context& context);
 
   // --- core_revocation.cpp
   void revoke(Context& context);
@@ -252,6 +240,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   Pool<SendRequest> sends;
   Pool<ReceiveRequest> receives;
   ProgressWork work;
+  FailedMembers failed_members{*this};
   std::uint64_t unfinished_released = 0;  ///< released sends that only the engine completes
   /// receives that the program freed while they were active
   std::unordered_set<const ReceiveRequest*> freed_receives;
@@ -371,9 +360,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   bool write_parts(const wire::Share& share);
   void on_share(const wire::Share& header);
 
-  /// Operations of a communicator to end: its collectives', or all.
-  enum class Scope : std::uint8_t { collectives, all };
-  static bool is_in(Scope scope, const MessageAddress& address, const Context& context);
   void end_receives(Context& context, Scope scope);
   void end_sends(Context& context, Scope scope);
   ReceiveRequest* find_matched_receive(const Context& context, Scope scope);
@@ -431,7 +417,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   std::vector<base::ProcessId> peers_with_losses() const;
   void open_links(const Dependencies& watched, Guard& guard);
   void record_late_losses();
-  void fail_unsatisfiable(Context& context);
   template <typename Do>
   void for_each_retained(const Do& act);
   void log(base::LogLevel level, const std::string& text) const;
@@ -475,7 +460,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
 
   std::vector<const MessageAddress*> probing_;  ///< sources of threads in await_from()
   std::vector<Engine::Watched*> watched_;
-  std::atomic<int> unacknowledged_contexts_{0};  ///< changed under the lock; a hint without it
   const WaitPlans plans_;
   std::atomic<bool> is_oversubscribed_;  ///< a hint, pairs with nothing
   /// most threads asleep in this engine that packets wake; further threads sleep for a fixed time

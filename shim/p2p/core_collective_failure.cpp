@@ -92,12 +92,6 @@ void Core::fail_collectives(Context& context, const base::Error& reason) {
   drop(context);
 }
 
-bool Core::is_in(Scope scope, const MessageAddress& address, const Context& context) {
-  if (address.context != &context) return false;
-  return scope == Scope::all ||
-         (address.plane == Plane::collective && address.tag < kFirstPartitionTag);
-}
-
 void Core::end_receives(Context& context, Scope scope) {
   const base::Error& reason = *context.collective_failure;
   const auto ends = [&](const PostedReceive& posted) {
@@ -255,7 +249,7 @@ void Core::handle_failure_notice(Context& context, const wire::CollectivesFailed
   fail_collectives(context, error_of(notice));
   const auto failed = notice.failed_process().process();
   for (int rank = 0; failed && rank < context.size; ++rank)
-    if (context.spec.members->at(rank) == *failed) record_failed_rank(context, rank);
+    if (context.spec.members->at(rank) == *failed) failed_members.record_failed_rank(context, rank);
   drop(context);
 }
 
@@ -293,17 +287,6 @@ bool Core::has_sent_failure_notices() const {
 }
 
 bool Core::has_only_notices(const Peer& to) { return std::ranges::all_of(to.queue, is_notice); }
-
-const base::Error* Core::failure_of(const MessageAddress& from) {
-  Context& context = *from.context;
-  if (context.collective_failure &&
-      (context.is_revoked || is_in(Scope::collectives, from, context)))
-    return &*context.collective_failure;
-  if (const base::Error* failure = failure_of(context, from.rank)) return failure;
-  const bool may_be_from_failed = from.rank == kAnySource && from.plane == Plane::user &&
-                                  context.unacknowledged;
-  return may_be_from_failed ? &*context.unacknowledged : nullptr;
-}
 
 void FailureHandling::fail_collectives(Context& context, const base::Error& reason) {
   Guard guard = core_->enter();

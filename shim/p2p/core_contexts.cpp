@@ -33,7 +33,7 @@ Context* Core::make_context(ContextSpec context_spec) {
 void Context::destroy() { core->destroy_context(*this); }
 
 void Core::destroy_context(Context& context) {
-  drop_unacknowledged(context);
+  failed_members.drop_unacknowledged(context);
   refuse_unexpected(context);
   contexts_.remove(context);
   delete &context;

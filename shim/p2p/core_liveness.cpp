@@ -18,23 +18,16 @@ constexpr int kMaxDrainPolls = 10'000;
 /// both ends. Other members report further deaths.
 constexpr std::size_t kMaxLinksPerAnySource = 256;
 
-std::string name_of(base::ProcessId process) {
-  const std::string name = "process " + std::to_string(process.rank);
-  return process.world == 0 ? name : name + " of world " + std::to_string(process.world);
-}
-
 /// Return the error of a link, with the process added.
 base::Error unreachable_error(base::ProcessId process, const base::Error& why) {
-  return why.clone().within(name_of(process) + " is unreachable");
+  return why.clone().within(text_of(process) + " is unreachable");
 }
 
 /// @param why the process is unreachable though it may be alive; empty: it has died or finalized
 base::Error gone_error(base::ProcessId process, std::string_view why) {
   if (!why.empty())
     return unreachable_error(process, {base::ErrorClass::proc_aborted, std::string(why)});
-  return {base::ErrorClass::proc_aborted, name_of(process) +
-                                              " has died or finalized; see its output for the "
-                                              "reason, and free the communicators that contain it"};
+  return died_error(process);
 }
 
 void sort_unique(std::vector<base::ProcessId>& processes) {
@@ -43,8 +36,6 @@ void sort_unique(std::vector<base::ProcessId>& processes) {
 }
 
 }  // namespace
-
-base::Error died_error(base::ProcessId process) { return gone_error(process, {}); }
 
 /// Processes that this engine depends on now: single ones, and sets of which one living member is
 /// enough.
@@ -242,7 +233,7 @@ void Core::record_late_losses() {
       context.peers.for_each([&](int, const Peer* member) {
         if (member == &gone) context.lossy_peer = &gone;
       });
-      fail_unsatisfiable(context);
+      failed_members.end_unsatisfiable(context);
     });
   });
 }
@@ -413,27 +404,8 @@ void Core::record_failure(Context& context, Peer& gone, ProcessEnd how) {
   }
   context.others = others;
   if (is_member && how == ProcessEnd::died) fail_collectives(context, *gone.failure);
-  for (int rank : failed) record_failed_rank(context, rank);
-  if (is_member) fail_unsatisfiable(context);
-}
-
-/// End receives whose message can no longer arrive; mark those as settled that may still get one
-/// (Request::has_settled).
-void Core::fail_unsatisfiable(Context& context) {
-  const auto reason_of = [&](PostedReceive& posted) -> const base::Error* {
-    auto& receive = static_cast<ReceiveRequest&>(posted);
-    if (const base::Error* failure = failure_of(context, posted.source)) return failure;
-    const base::Error* failure = failure_of(receive.address);
-    if (failure == nullptr || !receive.outlives_failures) return failure;
-    receive.set_failure_pending();
-    return nullptr;
-  };
-  for (Matching& matching : context.queues) {
-    while (PostedReceive* posted = matching.find_posted(
-               [&](PostedReceive& receive) { return reason_of(receive) != nullptr; }))
-      end(static_cast<ReceiveRequest&>(*posted), {posted->source, posted->tag, 0},
-          reason_of(*posted)->clone());
-  }
+  for (int rank : failed) failed_members.record_failed_rank(context, rank);
+  if (is_member) failed_members.end_unsatisfiable(context);
 }
 
 }  // namespace shim::p2p

@@ -530,19 +530,4 @@ void Core::cancel(ReceiveRequest& request) {
   end(request, outcome, std::nullopt);
 }
 
-const base::Error* Core::failure_of(Context& context, int source) {
-  if (context.failed == 0) return nullptr;
-  if (source != kAnySource) {
-    Peer* from = context.known_peer(source);
-    return from != nullptr && from->failure ? &*from->failure : nullptr;
-  }
-  if (context.lossy_peer != nullptr) return &*context.lossy_peer->failure;
-  if (context.failed < context.others) return nullptr;
-  const base::Error* reason = nullptr;
-  context.peers.for_each([&](int, Peer* from) {
-    if (reason == nullptr && from != nullptr && from->failure) reason = &*from->failure;
-  });
-  return reason;
-}
-
 }  // namespace shim::p2p

@@ -13,19 +13,13 @@
 
 namespace shim::p2p {
 
-base::Error revoked_error() {
-  return {base::ErrorClass::revoked,
-          "the communicator has been revoked (MPIX_Comm_revoke); create a new one with "
-          "MPIX_Comm_shrink, and free this one"};
-}
-
 void Core::revoke(Context& context) {
   if (context.is_revoked) return;
   context.is_revoked = context.has_failures = true;
   context.collective_failure = revoked_error();
   // release: pairs with the acquire of threads that begin a collective
   context.collectives_have_failed.store(true, std::memory_order_release);
-  drop_unacknowledged(context);
+  failed_members.drop_unacknowledged(context);
   retain(context);  // ending the last receive must not destroy it
   notify_members(context);
   end_receives(context, Scope::all);

@@ -43,4 +43,18 @@ class OperationEnder {
   ~OperationEnder() = default;
 };
 
+/// Records failed members of communicators.
+class FailedRanks {
+ public:
+  virtual void record_failed_rank(Context& context, int rank) = 0;
+  /// Treat the failures as acknowledged; for a communicator that ends.
+  virtual void drop_unacknowledged(Context& context) = 0;
+  /// End receives whose message can no longer arrive; settle those that may still get one
+  /// (Request::has_settled).
+  virtual void end_unsatisfiable(Context& context) = 0;
+
+ protected:
+  ~FailedRanks() = default;
+};
+
 }  // namespace shim::p2p
