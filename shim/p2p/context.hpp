@@ -89,7 +89,7 @@ class alignas(base::kCacheLineIsolation) Context {
   std::optional<Probed> probed;
   bool is_revoked = false;
   bool has_failures = false;  ///< a member or all collectives have failed: no fast path
-  /// Why no collective can complete any more; nothing if they can. See core_collective_failure.cpp.
+  /// Why no collective can complete any more; nothing if they can. See collective_failures.hpp.
   std::optional<base::Error> collective_failure;
   CollectiveNumbers numbers;
   /// Last refusal since the last call: of non-persistent, and of persistent collectives.

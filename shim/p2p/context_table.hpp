@@ -56,6 +56,19 @@ class ContextTable {
   void for_each(const Visit& visit) {
     for (auto& [id, context] : contexts_) visit(*context);
   }
+  /// Visit all contexts, each of which is kept alive while its operations end.
+  template <typename Visit>
+  void for_each_retained(const Visit& visit) {
+    std::vector<Context*> contexts;
+    for_each([&](Context& context) {
+      context.retain();
+      contexts.push_back(&context);
+    });
+    for (Context* context : contexts) {
+      visit(*context);
+      context->drop();
+    }
+  }
 
  private:
   static std::uint32_t base_of(base::ContextId id) { return static_cast<std::uint32_t>(id >> 32); }

@@ -17,6 +17,7 @@
 
 #include "shim/base/cache_line_isolation.hpp"
 #include "shim/p2p/backoff.hpp"
+#include "shim/p2p/collective_failures.hpp"
 #include "shim/p2p/context_failures.hpp"
 #include "shim/p2p/context_table.hpp"
 #include "shim/p2p/control_inbox.hpp"
@@ -177,27 +178,11 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void on_send_error(Peer& to, const base::Error& reason);
   void check_liveness();  ///< no lock
 
-  // --- core_collective_failure.cpp
-  /// See Engine::fail_collectives.
-  void fail_collectives(Context& context, const base::Error& reason);
-  void record_refusal(Context& context, bool is_persistent_collective, const base::Error& reason);
-  /// Notify the members of a call after a refusal, and check the notices received.
-  void check_call_number(Context& context, int tag);
-  bool has_sent_failure_notices() const;
   void confirm_reads(Context& context);
-
-  // --- core_failed_members.cpp
   /// See Engine::failed_members; no lock.
   std::vector<int> check_members(Context& context);
   void watch(Engine::Watched& process) { watched_.push_back(&process); }
   void unwatch(Engine::Watched& process) { std::erase(watched_, &process); }
-
-  // --- core_revocation.cpp
-  void revoke(Context& context);
-  /// Refuse a message that arrives, or is queued, for a revoked communicator.
-  void refuse(const MessageInfo& info);
-  void refuse_unexpected(Context& context);
-  void on_refused(const wire::Refused& header);
 
   // --- core_wait.cpp; all no lock
   /// Make one round; return the number of packets moved. Thorough: poll every transport.
@@ -240,7 +225,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   Pool<SendRequest> sends;
   Pool<ReceiveRequest> receives;
   ProgressWork work;
-  FailedMembers failed_members{*this};
   std::uint64_t unfinished_released = 0;  ///< released sends that only the engine completes
   /// receives that the program freed while they were active
   std::unordered_set<const ReceiveRequest*> freed_receives;
@@ -360,26 +344,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   bool write_parts(const wire::Share& share);
   void on_share(const wire::Share& header);
 
-  void end_receives(Context& context, Scope scope);
-  void end_sends(Context& context, Scope scope);
-  ReceiveRequest* find_matched_receive(const Context& context, Scope scope);
-  SendRequest* find_send(const Context& context, Scope scope);
-  bool may_be_read(const SendRequest& request) const;
-  void notify_members(Context& context);
-  wire::SenderNumber failed_member(const Context& context) const;
-  void on_collectives_failed(const wire::CollectivesFailed& notice);
-  void record_early_notice(base::ContextId id, const wire::CollectivesFailed& notice);
-  void on_call_after_refusal(const wire::CallAfterRefusal& notice);
-  void check_pending_notices(Context& context);
-  void recheck_pending_notices();
-  template <typename Notice>
-  void transmit_to_members(Context& context, Notice notice);
-  void handle_failure_notice(Context& context, const wire::CollectivesFailed& notice);
-  void apply_early_notices(Context& context);
-  void drop_early_notices();
-  /// True if only notices are queued for this peer, and no answer that it waits for.
-  static bool has_only_notices(const Peer& to);
-
   struct Dependencies;
   /// @param with_output include processes with packets queued only
   Dependencies dependencies(bool with_output);
@@ -417,8 +381,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   std::vector<base::ProcessId> peers_with_losses() const;
   void open_links(const Dependencies& watched, Guard& guard);
   void record_late_losses();
-  template <typename Do>
-  void for_each_retained(const Do& act);
   void log(base::LogLevel level, const std::string& text) const;
   void warn(const std::string& text) const { log(base::LogLevel::warn, text); }
 
@@ -452,10 +414,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   int drain_rounds_ = 0;                       ///< rounds left that drain all messages
   std::vector<CancelRequest> cancel_requests_;
 
-  /// Notices for communicators that do not exist here yet, by id of the user plane.
-  std::unordered_map<base::ContextId, wire::CollectivesFailed> early_notices_;
-  std::unordered_map<base::ContextId, std::vector<wire::CallAfterRefusal>> early_call_notices_;
-
   ControlInbox inbox_{lock_};
 
   std::vector<const MessageAddress*> probing_;  ///< sources of threads in await_from()
@@ -482,6 +440,21 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   std::uint64_t next_maintenance_ = kRoundsPerMaintenance;
   std::atomic<std::uint64_t> rounds_at_last_visit_{0};  ///< a hint, pairs with nothing
   std::atomic<base::Nanoseconds> next_liveness_{0};  ///< written under the lock; a hint without it
+
+ public:
+  // The parts that the engine's interfaces call directly; last, because they use the members above.
+  FailedMembers failed_members{*this};
+  CollectiveFailures collective_failures{{.self = spec.self,
+                                          .router = spec.router,
+                                          .single_copy = spec.settings.single_copy,
+                                          .contexts = contexts_,
+                                          .peers = peers_,
+                                          .send_ids = send_ids_,
+                                          .unexpected = unexpected_,
+                                          .output = *this,
+                                          .operations = *this,
+                                          .failed_ranks = failed_members,
+                                          .counts = counts}};
 };
 
 // Bytes sent between two polls, so that a throttle request of an overloaded receiver is seen in
@@ -540,8 +513,8 @@ base::Status Core::finish(PolledRequest& request) {
     RequestSubject subject(request);
     SHIM_TRY(wait([&] { return request.is_done(); }, subject));
   }
-  if (request.error_) [[unlikely]]
-    return std::move(*request.error_);
+  if (request.error() != nullptr) [[unlikely]]
+    return request.take_error();
   return {};
 }
 

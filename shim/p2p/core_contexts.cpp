@@ -25,8 +25,7 @@ Context* Core::make_context(ContextSpec context_spec) {
       context->matching(message->plane).add(*message);
     }
   }
-  if (!early_notices_.empty() || !early_call_notices_.empty()) [[unlikely]]
-    apply_early_notices(*context);
+  collective_failures.apply_early_notices(*context);
   return context.release();
 }
 
@@ -34,7 +33,7 @@ void Context::destroy() { core->destroy_context(*this); }
 
 void Core::destroy_context(Context& context) {
   failed_members.drop_unacknowledged(context);
-  refuse_unexpected(context);
+  collective_failures.refuse_unexpected(context);
   contexts_.remove(context);
   delete &context;
 }
@@ -42,19 +41,19 @@ void Core::destroy_context(Context& context) {
 void Core::drop_all(const std::vector<StoredMessage*>& messages) {
   for (StoredMessage* message : messages) {
     ++counts.stale_dropped;
-    refuse(message->info);
+    collective_failures.refuse(message->info);
     unexpected_.free(*message);
   }
 }
 
 void Core::set_first_base(std::uint32_t base) {
   drop_all(contexts_.set_first_base(base));
-  drop_early_notices();
+  collective_failures.drop_early_notices();
 }
 
 void Core::skip_base(std::uint32_t base) {
   drop_all(contexts_.skip_base(base));
-  drop_early_notices();
+  collective_failures.drop_early_notices();
 }
 
 Core::Core(EngineSpec engine_spec)

@@ -119,7 +119,7 @@ void Core::check_liveness() {
     next_liveness_.store(now + kLivenessInterval, std::memory_order_relaxed);
     complete_abandoned_cancels();
     transports_.probe_losses();
-    recheck_pending_notices();
+    collective_failures.recheck_pending_notices();
     update_watched();
     watched = dependencies(true);
     record_late_losses();
@@ -166,18 +166,6 @@ void Core::check_liveness() {
     fail(failed, gone_error(process, may_live ? failed.transport->gone_reason(*failed.link)
                                               : std::string_view()));
   }
-}
-
-/// Check the pending notices about calls (wire::CallAfterRefusal), because this process may have
-/// made the calls meanwhile. Allocates no memory if there are none.
-void Core::recheck_pending_notices() {
-  bool has_some = false;
-  contexts_.for_each(
-      [&](Context& context) { has_some = has_some || !context.call_notices.empty(); });
-  if (!has_some) return;
-  for_each_retained([&](Context& context) {
-    if (!context.call_notices.empty()) check_pending_notices(context);
-  });
 }
 
 /// A process that has ended its last session has left all its communicators, though it may begin
@@ -229,7 +217,7 @@ void Core::record_late_losses() {
   peers_.for_each_retired([&](Peer& gone) {
     if (!is_new(gone)) return;
     gone.has_lost_packets = true;
-    for_each_retained([&](Context& context) {
+    contexts_.for_each_retained([&](Context& context) {
       context.peers.for_each([&](int, const Peer* member) {
         if (member == &gone) context.lossy_peer = &gone;
       });
@@ -365,21 +353,7 @@ void Core::fail(Peer& gone, const base::Error& reason, std::optional<ProcessEnd>
   // no operation waits for it: it may have finalized while only packets of this library, such as
   // notices, were on their way to it
   if (end == ProcessEnd::unknown && !is_depended_on) end = ProcessEnd::left;
-  for_each_retained([&](Context& context) { record_failure(context, gone, end); });
-}
-
-/// Keep each context alive while its operations end.
-template <typename Do>
-void Core::for_each_retained(const Do& act) {
-  std::vector<Context*> contexts;
-  contexts_.for_each([&](Context& context) {
-    retain(context);
-    contexts.push_back(&context);
-  });
-  for (Context* context : contexts) {
-    act(*context);
-    drop(*context);
-  }
+  contexts_.for_each_retained([&](Context& context) { record_failure(context, gone, end); });
 }
 
 /// A member that finalized has completed its part of collectives that others are still in: only
@@ -403,9 +377,30 @@ void Core::record_failure(Context& context, Peer& gone, ProcessEnd how) {
     if (gone.has_lost_packets) context.lossy_peer = &gone;
   }
   context.others = others;
-  if (is_member && how == ProcessEnd::died) fail_collectives(context, *gone.failure);
+  if (is_member && how == ProcessEnd::died)
+    collective_failures.end_collectives(context, *gone.failure);
   for (int rank : failed) failed_members.record_failed_rank(context, rank);
   if (is_member) failed_members.end_unsatisfiable(context);
+}
+
+/// Check for deaths as a waiting thread would, without waiting.
+std::vector<int> Core::check_members(Context& context) {
+  Guard guard = enter();
+  drain_transports();
+  for (int rank = 0; rank < context.size; ++rank) {
+    const base::ProcessId member = context.spec.members->at(rank);
+    const Peer* known = context.known_peer(rank);
+    const bool is_known = member == spec.self || (known != nullptr && known->failure);
+    if (!is_known && is_dead(member)) fail(peer(member), died_error(member), ProcessEnd::died);
+  }
+  return context.failed_ranks;
+}
+
+/// Process the packets of members: after a failure notice, the data read from them may be invalid.
+void Core::confirm_reads(Context& context) {
+  context.has_unconfirmed_reads.store(false, std::memory_order_relaxed);
+  base::Status status;
+  poll_all(true, status);  // an error is left to the next round
 }
 
 }  // namespace shim::p2p

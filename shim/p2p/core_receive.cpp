@@ -218,13 +218,15 @@ void Core::handle_packet(transport::ConstSpan packet) {
       if (auto header = wire::read<wire::Flow>(packet)) on_flow(*header);
       break;
     case wire::PacketType::collectives_failed:
-      if (auto notice = wire::read<wire::CollectivesFailed>(packet)) on_collectives_failed(*notice);
+      if (auto notice = wire::read<wire::CollectivesFailed>(packet))
+        collective_failures.on_collectives_failed(*notice);
       break;
     case wire::PacketType::call_after_refusal:
-      if (auto notice = wire::read<wire::CallAfterRefusal>(packet)) on_call_after_refusal(*notice);
+      if (auto notice = wire::read<wire::CallAfterRefusal>(packet))
+        collective_failures.on_call_after_refusal(*notice);
       break;
     case wire::PacketType::refused:
-      if (auto header = wire::read<wire::Refused>(packet)) on_refused(*header);
+      if (auto header = wire::read<wire::Refused>(packet)) collective_failures.on_refused(*header);
       break;
     case wire::PacketType::control:
       if (auto header = wire::read<wire::Control>(packet))
@@ -241,7 +243,7 @@ void Core::on_message(const MessageInfo& info, base::ContextId id) {
                   (context == nullptr || info.source < context->size) && is_whole(info);
   if (!sensible || (context == nullptr && contexts_.has_ended(id))) {
     ++counts.stale_dropped;
-    if (sensible) refuse(info);
+    if (sensible) collective_failures.refuse(info);
     return;
   }
   PostedReceive* posted = context == nullptr
@@ -249,7 +251,7 @@ void Core::on_message(const MessageInfo& info, base::ContextId id) {
                               : context->matching(plane).take_posted(info.source, info.tag);
   if (posted != nullptr) return deliver_posted(*posted, info, *context);
   if (context != nullptr && context->is_revoked) [[unlikely]]
-    return refuse(info);
+    return collective_failures.refuse(info);
   StoredMessage* message = unexpected_.keep(info, plane);
   if (context == nullptr)
     contexts_.hold(id, *message);
@@ -483,7 +485,7 @@ base::Result<Request*> PointToPoint::receive_or_start(Context& context, const ty
 void Core::start_matched(ReceiveRequest& request, StoredMessage& message) {
   Context& context = *message.context;
   if (context.is_revoked) [[unlikely]] {
-    refuse(message.info);
+    collective_failures.refuse(message.info);
     request.complete({message.source, message.tag, 0}, context.collective_failure->clone());
   } else {
     deliver(request, message.info, context);

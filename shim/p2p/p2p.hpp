@@ -85,7 +85,7 @@ class CollectiveNumbers {
   bool needs_call_check() const { return needs_call_check_.load(std::memory_order_relaxed); }
 
  private:
-  friend class Core;
+  friend class CollectiveFailures;
   static bool is_persistent_collective(int tag) {
     return (static_cast<std::uint32_t>(tag) & kTags) != 0;
   }
@@ -197,6 +197,8 @@ class Request {
   /// Mark the new request persistent and inactive; for constructors.
   void make_persistent();
   bool release_if_done();
+  /// Return the error of an operation that has failed; the request then has none.
+  base::Error take_error() { return std::move(*error_); }
   /// Settle a receive that may wait in vain; a message can still match it.
   void set_failure_pending();
   void clear_failure_pending();
@@ -474,7 +476,7 @@ class Progress {
 /// Communicators whose collectives or members fail (docs/decisions/0002, 0012).
 class FailureHandling {
  public:
-  // --- collectives that fail (core_collective_failure.cpp)
+  // --- collectives that fail (collective_failures.hpp)
   /// End all present and future collective operations on this communicator with this error, and
   /// notify the other members. Their collectives end as well; otherwise they might wait for this
   /// member forever. On return no operation of this process accesses the buffers of these
@@ -501,7 +503,7 @@ class FailureHandling {
   /// data may be invalid. Called after collectives that succeeded. Local. Errors: the member's.
   base::Status confirm_reads(Context& context);
 
-  // --- members that fail (core_failed_members.cpp)
+  // --- members that fail (failed_members.hpp)
   /// Return the ranks of the members known to have failed, in the order in which this process
   /// learned of it; the list only grows. Checks for deaths first, without waiting. Local.
   std::vector<int> failed_members(Context& context);

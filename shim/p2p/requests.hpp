@@ -76,6 +76,7 @@ class SendRequest final : public Request,
   using Request::complete;
   using Request::is_released;
   using Request::reopen;
+  using Request::take_error;
 
   /// Copy the data into memory that the engine owns.
   void keep_copy();
@@ -137,6 +138,7 @@ class ReceiveRequest final : public Request,
   using Request::complete;
   using Request::set_failure_pending;
   using Request::succeed;
+  using Request::take_error;
 
   std::optional<Awaited> awaited() const override {
     return address.awaited(Awaited::Kind::message);

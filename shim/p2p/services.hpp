@@ -43,6 +43,15 @@ class OperationEnder {
   ~OperationEnder() = default;
 };
 
+/// Ends all collectives of a communicator, at all members.
+class CollectiveEnder {
+ public:
+  virtual void end_collectives(Context& context, const base::Error& reason) = 0;
+
+ protected:
+  ~CollectiveEnder() = default;
+};
+
 /// Records failed members of communicators.
 class FailedRanks {
  public:

@@ -112,8 +112,8 @@ class RecordedOutput final : public PacketOutput {
     transport::Bytes header;
     SendRequest* request;
   };
-  /// Return the header of the only packet sent since the last call; nothing if it is of another
-  /// kind, or there is not exactly one.
+  /// Return the header of the only packet sent since the last call; nothing if there is not exactly
+  /// one, to this peer.
   template <typename Header>
   std::optional<Header> take(const Peer& to) {
     const std::vector<Sent> taken = std::exchange(sent, {});

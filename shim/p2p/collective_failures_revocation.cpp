@@ -6,32 +6,30 @@
 // die. A receiver may be reading from the sender's memory at that moment: the send continues until
 // the receiver has answered, so that no receive completes with data that the sender's program has
 // written there after the revocation.
-#include <algorithm>
-#include <utility>
-
-#include "shim/p2p/core.hpp"
+#include "shim/p2p/collective_failures.hpp"
+#include "shim/p2p/context_failures.hpp"
 
 namespace shim::p2p {
 
-void Core::revoke(Context& context) {
+void CollectiveFailures::revoke(Context& context) {
   if (context.is_revoked) return;
   context.is_revoked = context.has_failures = true;
   context.collective_failure = revoked_error();
   // release: pairs with the acquire of threads that begin a collective
   context.collectives_have_failed.store(true, std::memory_order_release);
-  failed_members.drop_unacknowledged(context);
-  retain(context);  // ending the last receive must not destroy it
+  failed_ranks_.drop_unacknowledged(context);
+  context.retain();  // ending the last receive must not destroy it
   notify_members(context);
   end_receives(context, Scope::all);
   end_sends(context, Scope::all);
   refuse_unexpected(context);
   context.peers.for_each(
       [](int, Peer*& member) { member = nullptr; });  // the fast paths find peers there only
-  drop(context);
+  context.drop();
 }
 
 /// Drop all unexpected messages of a context that receives no more.
-void Core::refuse_unexpected(Context& context) {
+void CollectiveFailures::refuse_unexpected(Context& context) {
   for (Matching& matching : context.queues) {
     while (UnexpectedMsg* unexpected = matching.first_unexpected()) {
       matching.remove(*unexpected);
@@ -44,44 +42,33 @@ void Core::refuse_unexpected(Context& context) {
 
 /// Notify the sender of a dropped message that no data of it is read: a revoked send may wait for
 /// this.
-void Core::refuse(const MessageInfo& info) {
+void CollectiveFailures::refuse(const MessageInfo& info) {
   if (info.kind != wire::PacketType::ready_to_send &&
       info.kind != wire::PacketType::eager_synchronous)
     return;
   const auto from = info.origin.process();
   if (!from) return;
-  Peer& sender = peer(*from);
+  Peer& sender = peers_.at(*from);
   wire::Refused reply;
   reply.send = info.number;
-  if (!sender.failure) transmit(sender, reply);
+  if (!sender.failure) output_.transmit(sender, reply);
 }
 
 /// The sender may learn of the revocation after this answer.
-void Core::on_refused(const wire::Refused& header) {
+void CollectiveFailures::on_refused(const wire::Refused& header) {
   SendRequest* request = send_ids_.find(header.send);
   if (request == nullptr) return;
   if (request->is_revoked)
-    end(*request, revoked_error());
+    operations_.end(*request, revoked_error());
   else
     request->is_refused = true;
 }
 
 /// True if the receiver may read the message from this process's memory without a request.
-bool Core::may_be_read(const SendRequest& request) const {
+bool CollectiveFailures::may_be_read(const SendRequest& request) const {
   const Peer& to = *request.peer;
-  const bool reads_memory = to.link != nullptr && !to.transport->needs_offers() &&
-                            spec.settings.single_copy;
-  return request.is_long && !request.streaming && reads_memory && to.process != spec.self;
-}
-
-void FailureHandling::revoke(Context& context) {
-  Guard guard = core_->enter();
-  core_->revoke(context);
-}
-
-bool FailureHandling::is_revoked(Context& context) {
-  Guard guard = core_->enter();
-  return context.is_revoked;
+  const bool reads_memory = to.link != nullptr && !to.transport->needs_offers() && single_copy_;
+  return request.is_long && !request.streaming && reads_memory && to.process != self_;
 }
 
 }  // namespace shim::p2p
