@@ -17,6 +17,7 @@
 
 #include "shim/base/cache_line_isolation.hpp"
 #include "shim/p2p/backoff.hpp"
+#include "shim/p2p/cancelling.hpp"
 #include "shim/p2p/collective_failures.hpp"
 #include "shim/p2p/context_failures.hpp"
 #include "shim/p2p/context_table.hpp"
@@ -42,7 +43,8 @@ int max_woken_threads();  // core_wait.cpp
 
 class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                                                       private PacketOutput,
-                                                      private OperationEnder {
+                                                      private OperationEnder,
+                                                      private SelfDelivery {
  public:
   explicit Core(EngineSpec engine_spec);
   ~Core();
@@ -74,6 +76,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void transmit(Peer& to, const Header& header, SendRequest* request = nullptr) {
     transmit_bytes(to, wire::bytes_of(header), request);
   }
+  bool deliver_to_self(Peer& self) override;
   int push(Peer& to);  ///< returns the number of packets moved
   int push_all();
   bool has_output() const { return !busy_.empty(); }
@@ -120,11 +123,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void start_matched(ReceiveRequest& request, StoredMessage& message);
   void abandon(ReceiveRequest& request);
   void cancel(ReceiveRequest& request);
-
-  // --- core_cancel.cpp
-  void cancel(SendRequest& request);
-  /// Complete cancel requests whose receiver receives no packets any more; the messages stay sent.
-  void complete_abandoned_cancels();
 
   // --- core_rendezvous.cpp
   void begin_long(ReceiveRequest& request, const MessageInfo& info, Peer& from);
@@ -246,16 +244,12 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void on_placed(transport::ConstSpan header, std::size_t payload_bytes) override;
   void handle_packet(transport::ConstSpan packet);
   void on_message(const MessageInfo& info, base::ContextId id);
-  StoredMessage* take_unmatched(base::ContextId id, const wire::Cancel& wanted);
   void on_whole_message(const WholeMessage& message);
   void deliver_posted(PostedReceive& posted, const MessageInfo& info, Context& context);
   void deliver_whole(PostedReceive& posted, const WholeMessage& message, Context& context);
   bool match_expected(const wire::EagerWords& message, transport::ConstSpan payload, bool is_whole);
   void on_clear_to_send(const wire::ClearToSend& header);
   void on_finished(const wire::Finished& header);
-  void on_cancel(const wire::Cancel& header);
-  void reply_to_cancel(const wire::Cancel& wanted);
-  void on_cancelled_reply(const wire::Cancelled& header);
   ReceiveRequest* receiver_of(const wire::Data& header, std::size_t payload_bytes);
   void on_data(const wire::Data& header, transport::ConstSpan payload);
   void record_received_bytes(ReceiveRequest& request, std::size_t bytes);
@@ -314,9 +308,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void move_to_provider(const transport::Matcher& matcher);
   [[gnu::hot]] void progress_provider();
   void remove_from_provider(ReceiveRequest& request);
-  bool defer_cancel(const wire::Cancel& wanted);
-  void complete_cancel_to_self(SendRequest& request);
-  void reply_to_cancels(const transport::Matcher& matcher);
   void end(ReceiveRequest& request, const MessageStatus& outcome,
            std::optional<base::Error> error) override;
   void end_long(ReceiveRequest& request);
@@ -384,12 +375,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void log(base::LogLevel level, const std::string& text) const;
   void warn(const std::string& text) const { log(base::LogLevel::warn, text); }
 
-  /// A cancel request from a sender, and the drain that returns the message if the provider has it.
-  struct CancelRequest {
-    wire::Cancel wanted;
-    std::uint64_t drain;
-  };
-
   const WaitReporter reporter_{spec.reports, spec.settings.report_after, spec.router, spec.log};
   EngineLock lock_;
   Transports transports_;
@@ -412,7 +397,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   const bool may_match_in_provider_;           ///< transports may match
   std::vector<ProviderDrain*> active_drains_;  ///< non-empty drains
   int drain_rounds_ = 0;                       ///< rounds left that drain all messages
-  std::vector<CancelRequest> cancel_requests_;
 
   ControlInbox inbox_{lock_};
 
@@ -455,6 +439,17 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                                           .operations = *this,
                                           .failed_ranks = failed_members,
                                           .counts = counts}};
+  Cancelling cancelling{{.self = spec.self,
+                         .router = spec.router,
+                         .may_match_in_provider = may_match_in_provider_,
+                         .transports = transports_,
+                         .contexts = contexts_,
+                         .peers = peers_,
+                         .send_ids = send_ids_,
+                         .unexpected = unexpected_,
+                         .output = *this,
+                         .operations = *this,
+                         .delivery = *this}};
 };
 
 // Bytes sent between two polls, so that a throttle request of an overloaded receiver is seen in

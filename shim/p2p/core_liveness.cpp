@@ -117,7 +117,7 @@ void Core::check_liveness() {
     base::Nanoseconds now = base::now_ns();
     if (now < next_liveness_.load(std::memory_order_relaxed)) return;
     next_liveness_.store(now + kLivenessInterval, std::memory_order_relaxed);
-    complete_abandoned_cancels();
+    cancelling.complete_abandoned();
     transports_.probe_losses();
     collective_failures.recheck_pending_notices();
     update_watched();

@@ -161,6 +161,12 @@ int Core::push(Peer& to) {
   return *moved;
 }
 
+bool Core::deliver_to_self(Peer& self) {
+  const int pushed = push(self);
+  const base::Result<int> handled = self.transport->poll(*this);
+  return handled && (*handled != 0 || pushed != 0);
+}
+
 int Core::push_all() {
   int moved = 0;
   std::vector<Peer*> peers = std::move(busy_);

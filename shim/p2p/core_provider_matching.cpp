@@ -192,7 +192,6 @@ void Core::progress_provider() {
   const transport::DrainScope due = due_drain(*matcher);
   matcher->set_drain(due);
   if (!due.is_all()) move_to_provider(*matcher);
-  if (!cancel_requests_.empty()) reply_to_cancels(*matcher);
 }
 
 /// Called by a probe that found nothing in our queues.
@@ -238,24 +237,6 @@ void Core::on_cancelled(transport::MatchedReceive& receive) {
   remove_from_provider(request);
   end(request, {.cancelled = true}, std::nullopt);
   drop(context);
-}
-
-/// The message to cancel may be with the provider, which cannot be searched: drain it first.
-bool Core::defer_cancel(const wire::Cancel& wanted) {
-  transport::Matcher* matcher = may_match_in_provider_ ? find_matcher() : nullptr;
-  if (matcher == nullptr || !matcher->takes(wanted.context, wanted.source)) return false;
-  cancel_requests_.push_back({wanted, matcher->request_drain()});
-  return true;
-}
-
-void Core::reply_to_cancels(const transport::Matcher& matcher) {
-  std::vector<CancelRequest> ready;
-  std::erase_if(cancel_requests_, [&](const CancelRequest& cancel_request) {
-    const bool is_ready = matcher.drains_completed() >= cancel_request.drain;
-    if (is_ready) ready.push_back(cancel_request);
-    return is_ready;
-  });
-  for (const CancelRequest& cancel_request : ready) reply_to_cancel(cancel_request.wanted);
 }
 
 }  // namespace shim::p2p

@@ -208,10 +208,10 @@ void Core::handle_packet(transport::ConstSpan packet) {
       if (auto header = wire::read<wire::Finished>(packet)) on_finished(*header);
       break;
     case wire::PacketType::cancel:
-      if (auto header = wire::read<wire::Cancel>(packet)) on_cancel(*header);
+      if (auto header = wire::read<wire::Cancel>(packet)) cancelling.on_cancel(*header);
       break;
     case wire::PacketType::cancelled:
-      if (auto header = wire::read<wire::Cancelled>(packet)) on_cancelled_reply(*header);
+      if (auto header = wire::read<wire::Cancelled>(packet)) cancelling.on_cancelled_reply(*header);
       break;
     case wire::PacketType::throttle:
     case wire::PacketType::unthrottle:

@@ -152,7 +152,7 @@ base::Status SendRequest::on_start() {
 
 base::Status SendRequest::on_cancel() {
   Guard guard = core().enter();
-  core().cancel(*this);
+  core().cancelling.cancel(*this);
   return {};
 }
 

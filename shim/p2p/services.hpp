@@ -43,6 +43,17 @@ class OperationEnder {
   ~OperationEnder() = default;
 };
 
+/// Delivers packets to this process itself.
+class SelfDelivery {
+ public:
+  /// Send the packets that are queued for this process, and receive those that have arrived; false
+  /// if there are none, or receiving fails.
+  virtual bool deliver_to_self(Peer& self) = 0;
+
+ protected:
+  ~SelfDelivery() = default;
+};
+
 /// Ends all collectives of a communicator, at all members.
 class CollectiveEnder {
  public:

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements MPI_Cancel of sends (MPI-4.1 §3.8.4).
-// The receiver drops the message if no receive has matched it. A send that was complete because its
-// data had left is incomplete again until the receiver has answered.
-#include "shim/p2p/core.hpp"
+#include "shim/p2p/cancelling.hpp"
+
+#include <utility>
+
+#include "shim/transport/matching.hpp"
 
 namespace shim::p2p {
 
-void Core::cancel(SendRequest& request) {
+void Cancelling::cancel(SendRequest& request) {
   if (request.number == 0 || request.cancel_requested || request.streaming || !request.is_active())
     return;
   if (request.receiver->failure) return;
@@ -29,26 +30,23 @@ void Core::cancel(SendRequest& request) {
   wanted.context = request.header.context;
   wanted.number = request.number;
   wanted.send = request.id;
-  wanted.world = spec.self.world;
-  wanted.rank = spec.self.rank;
-  transmit(*request.receiver, wanted);
-  if (request.receiver->process == spec.self) complete_cancel_to_self(request);
+  wanted.world = self_.world;
+  wanted.rank = self_.rank;
+  output_.transmit(*request.receiver, wanted);
+  if (request.receiver->process == self_) complete_cancel_to_self(request);
 }
 
 /// Decide the cancellation of a send to this process: handle the packets to it up to the answer,
 /// for which a single MPI_Test would be a round too early.
-void Core::complete_cancel_to_self(SendRequest& request) {
+void Cancelling::complete_cancel_to_self(SendRequest& request) {
   Peer& self = *request.receiver;
-  while (!request.is_done() && self.transport != nullptr) {
-    const int pushed = push(self);
-    const base::Result<int> handled = self.transport->poll(*this);
-    if (!handled || (*handled == 0 && pushed == 0)) return;
+  while (!request.is_done() && self.transport != nullptr && delivery_.deliver_to_self(self)) {
   }
 }
 
 /// Remove a message from its context's queues or the held messages. Null if it was matched or
 /// dropped.
-StoredMessage* Core::take_unmatched(base::ContextId id, const wire::Cancel& wanted) {
+StoredMessage* Cancelling::take_unmatched(base::ContextId id, const wire::Cancel& wanted) {
   auto is_match = [&wanted](const UnexpectedMsg& unexpected) {
     const MessageInfo& message = static_cast<const StoredMessage&>(unexpected).info;
     return message.source == wanted.source && message.kind == wanted.message &&
@@ -65,38 +63,59 @@ StoredMessage* Core::take_unmatched(base::ContextId id, const wire::Cancel& want
 }
 
 /// Messages to this process itself are matched here.
-void Core::on_cancel(const wire::Cancel& header) {
-  const bool is_own = base::ProcessId{header.world, header.rank} == spec.self;
-  if (is_own || !defer_cancel(header)) reply_to_cancel(header);
+void Cancelling::on_cancel(const wire::Cancel& header) {
+  const bool is_own = base::ProcessId{header.world, header.rank} == self_;
+  if (is_own || !defer(header)) reply(header);
 }
 
-void Core::reply_to_cancel(const wire::Cancel& wanted) {
-  Peer& sender = peer(base::ProcessId{wanted.world, wanted.rank});
+void Cancelling::reply(const wire::Cancel& wanted) {
+  Peer& sender = peers_.at(base::ProcessId{wanted.world, wanted.rank});
   if (StoredMessage* message = take_unmatched(wanted.context, wanted)) {
     unexpected_.free(*message);
-    wire::Cancelled reply;
-    reply.send = wanted.send;
-    transmit(sender, reply);
+    wire::Cancelled answer;
+    answer.send = wanted.send;
+    output_.transmit(sender, answer);
   } else if (wanted.message == wire::PacketType::eager_numbered) {
-    wire::Finished reply;
-    reply.send = wanted.send;
-    transmit(sender, reply);
+    wire::Finished answer;
+    answer.send = wanted.send;
+    output_.transmit(sender, answer);
   }
 }
 
-void Core::on_cancelled_reply(const wire::Cancelled& header) {
-  if (SendRequest* request = send_ids_.find(header.send)) end(*request, std::nullopt, true);
+void Cancelling::on_cancelled_reply(const wire::Cancelled& header) {
+  if (SendRequest* request = send_ids_.find(header.send))
+    operations_.end(*request, std::nullopt, true);
 }
 
-void Core::complete_abandoned_cancels() {
+void Cancelling::complete_abandoned() {
   peers_.for_each([&](Peer& peer) {
     auto& unfinished = peer.unfinished;
-    if (unfinished.empty() || spec.router->receives_packets(peer.process)) return;
+    if (unfinished.empty() || router_->receives_packets(peer.process)) return;
     for (auto next = unfinished.begin(); next != unfinished.end();) {
       SendRequest& request = *next++;
-      if (request.was_sent) end(request, std::nullopt);
+      if (request.was_sent) operations_.end(request, std::nullopt);
     }
   });
+}
+
+/// The message to cancel may be with the provider, which cannot be searched: drain it first.
+bool Cancelling::defer(const wire::Cancel& wanted) {
+  transport::Matcher* matcher = may_match_in_provider_ ? transports_.matcher() : nullptr;
+  if (matcher == nullptr || !matcher->takes(wanted.context, wanted.source)) return false;
+  deferred_.push_back({wanted, matcher->request_drain()});
+  return true;
+}
+
+void Cancelling::reply_to_deferred() {
+  const transport::Matcher* matcher = transports_.matcher();
+  if (matcher == nullptr) return;
+  std::vector<Deferred> ready;
+  std::erase_if(deferred_, [&](const Deferred& each) {
+    const bool is_ready = matcher->drains_completed() >= each.drain;
+    if (is_ready) ready.push_back(each);
+    return is_ready;
+  });
+  for (const Deferred& each : ready) reply(each.wanted);
 }
 
 }  // namespace shim::p2p
