@@ -25,6 +25,7 @@
 #include "shim/p2p/engine_lock.hpp"
 #include "shim/p2p/engines.hpp"
 #include "shim/p2p/failed_members.hpp"
+#include "shim/p2p/liveness.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/p2p/peers.hpp"
 #include "shim/p2p/pool.hpp"
@@ -44,7 +45,8 @@ int max_woken_threads();  // core_wait.cpp
 class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                                                       private PacketOutput,
                                                       private OperationEnder,
-                                                      private SelfDelivery {
+                                                      private SelfDelivery,
+                                                      private LivenessActions {
  public:
   explicit Core(EngineSpec engine_spec);
   ~Core();
@@ -156,31 +158,8 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void queue_control(Peer& to, std::vector<std::byte> bytes);
   ControlInbox& inbox() { return inbox_; }
 
-  // --- core_liveness.cpp
-  /// How a process that is gone ended.
-  enum class ProcessEnd : std::uint8_t {
-    left,     ///< finalized: its last session ended
-    unknown,  ///< unreachable
-    died,
-  };
-  /// Fail everything that depends on this process, now and later, with this reason.
-  /// @param how the process ended; nothing: end_of() decides
-  void fail(Peer& gone, const base::Error& reason, std::optional<ProcessEnd> how = std::nullopt);
-  void fail_link(Peer& from, const base::Error& why);
-  /// Return why the last link to a process was given up; null if there is another, or never was
-  /// one.
-  const base::Error* link_failure_reason(base::ProcessId process) const;
-  /// See Engine::reset_peer.
-  void reset_peer(base::ProcessId process, const base::Error& reason);
-  /// Handle the error with which a link rejected a packet.
-  void on_send_error(Peer& to, const base::Error& reason);
-  void check_liveness();  ///< no lock
-
+  /// Receive all notices before data that was read from members is accepted.
   void confirm_reads(Context& context);
-  /// See Engine::failed_members; no lock.
-  std::vector<int> check_members(Context& context);
-  void watch(Engine::Watched& process) { watched_.push_back(&process); }
-  void unwatch(Engine::Watched& process) { std::erase(watched_, &process); }
 
   // --- core_wait.cpp; all no lock
   /// Make one round; return the number of packets moved. Thorough: poll every transport.
@@ -233,8 +212,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   bool has_no_freed_receives(const Context& context);  ///< no lock
 
  private:
-  class Probing;
-
   [[gnu::hot]] bool on_packet(transport::ConstSpan packet) override;
   [[gnu::hot]] void on_matched(transport::MatchedReceive& receive,
                                transport::ConstSpan packet) override;
@@ -256,7 +233,9 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void on_control(const wire::Control& header, transport::ConstSpan payload);
 
   void drop_all(const std::vector<StoredMessage*>& messages);
-  base::Status open_link(Peer& to, Route route);
+  base::Status open_link(Peer& to, Route route) override;
+  void complete_overdue() override;
+  int poll_all(base::Status& status) override { return poll_all(true, status); }
   void route_waiting(Guard& guard);
   void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request) override;
   void mark_busy(Peer& to);
@@ -335,12 +314,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   bool write_parts(const wire::Share& share);
   void on_share(const wire::Share& header);
 
-  struct Dependencies;
-  /// @param with_output include processes with packets queued only
-  Dependencies dependencies(bool with_output);
-  void add_dependency(Dependencies& dependencies, const Context& context, int source) const;
-  void add_probed_source(Dependencies& dependencies, Context& context) const;
-  void add_members(Dependencies& dependencies, const Context& context) const;
   struct RoundResult {
     int moved = 0;
     bool is_maintenance_due = false;
@@ -361,17 +334,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   [[gnu::hot]] bool may_take_fast_path(const ExpectedRecv& expected);
   [[gnu::hot]] bool is_other_engine_due();
   [[gnu::hot]] int poll_for(const ExpectedRecv& expected, base::Status& status);
-  void end_operations(Peer& with, const base::Error& reason);
-  void record_failure(Context& context, Peer& gone, ProcessEnd how);
-  ProcessEnd end_of(const Peer& gone) const;
-  bool is_dead(base::ProcessId process) const;
-  bool is_depended_on(base::ProcessId process);
-  void update_watched();
-  void drain_transports();
-  bool is_link_gone(base::ProcessId process) const;
-  std::vector<base::ProcessId> peers_with_losses() const;
-  void open_links(const Dependencies& watched, Guard& guard);
-  void record_late_losses();
   void log(base::LogLevel level, const std::string& text) const;
   void warn(const std::string& text) const { log(base::LogLevel::warn, text); }
 
@@ -400,8 +362,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
 
   ControlInbox inbox_{lock_};
 
-  std::vector<const MessageAddress*> probing_;  ///< sources of threads in await_from()
-  std::vector<Engine::Watched*> watched_;
   const WaitPlans plans_;
   std::atomic<bool> is_oversubscribed_;  ///< a hint, pairs with nothing
   /// most threads asleep in this engine that packets wake; further threads sleep for a fixed time
@@ -423,7 +383,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   static constexpr std::uint64_t kRoundsPerMaintenance = 1024;
   std::uint64_t next_maintenance_ = kRoundsPerMaintenance;
   std::atomic<std::uint64_t> rounds_at_last_visit_{0};  ///< a hint, pairs with nothing
-  std::atomic<base::Nanoseconds> next_liveness_{0};  ///< written under the lock; a hint without it
 
  public:
   // The parts that the engine's interfaces call directly; last, because they use the members above.
@@ -450,6 +409,18 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                          .output = *this,
                          .operations = *this,
                          .delivery = *this}};
+  Liveness liveness{{.self = spec.self,
+                     .router = spec.router,
+                     .log = spec.log,
+                     .may_match_in_provider = may_match_in_provider_,
+                     .lock = lock_,
+                     .transports = transports_,
+                     .contexts = contexts_,
+                     .peers = peers_,
+                     .operations = *this,
+                     .collectives = collective_failures,
+                     .failed_ranks = failed_members,
+                     .actions = *this}};
 };
 
 // Bytes sent between two polls, so that a throttle request of an overloaded receiver is seen in

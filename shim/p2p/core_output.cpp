@@ -44,7 +44,7 @@ void Core::transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* re
   if (to.is_clear()) {
     auto sent = send_packet(to, header,
                             carries_message(header) ? request->data.all() : transport::ConstSpan{});
-    if (!sent) return on_send_error(to, sent.error());
+    if (!sent) return liveness.on_send_error(to, sent.error());
     if (*sent == transport::Attempt::done) {
       if (request != nullptr) on_sent(*request);
       return;
@@ -154,7 +154,7 @@ int Core::push(Peer& to) {
   if (to.link == nullptr) return 0;
   auto moved = push_some(to);
   if (!moved) {
-    on_send_error(to, moved.error());
+    liveness.on_send_error(to, moved.error());
     return 1;
   }
   mark_busy(to);

@@ -72,9 +72,21 @@ void Core::route_waiting(Guard& guard) {
                                                          : base::LogLevel::warn;
       log(level, "cannot respond to process " + std::to_string(to->process.rank) + ": " +
                      routed.error().text());
-      on_send_error(*to, routed.error());
+      liveness.on_send_error(*to, routed.error());
     }
   }
+}
+
+void Core::complete_overdue() {
+  cancelling.complete_abandoned();
+  collective_failures.recheck_pending_notices();
+}
+
+/// Process the packets of members: after a failure notice, the data read from them may be invalid.
+void Core::confirm_reads(Context& context) {
+  context.has_unconfirmed_reads.store(false, std::memory_order_relaxed);
+  base::Status status;
+  poll_all(true, status);  // an error is left to the next round
 }
 
 }  // namespace shim::p2p

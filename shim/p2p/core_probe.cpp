@@ -32,26 +32,6 @@ void Core::take_message(Context& context, StoredMessage& message) {
   retain(context);
 }
 
-/// The source that a thread waits for, for the liveness checks. In the engine's list during its
-/// lifetime, so that a wait that an exception ends leaves no pointer behind.
-class Core::Probing {
- public:
-  Probing(Core& core, const MessageAddress& from) : core_(core), from_(from) {
-    Guard guard = core_.enter();
-    core_.probing_.push_back(&from_);
-  }
-  ~Probing() {
-    Guard guard = core_.enter();
-    std::erase(core_.probing_, &from_);
-  }
-  Probing(const Probing&) = delete;
-  Probing& operator=(const Probing&) = delete;
-
- private:
-  Core& core_;
-  const MessageAddress from_;
-};
-
 namespace {
 
 /// A call that waits for a message that it does not receive yet.
@@ -71,7 +51,7 @@ class ProbeSubject final : public WaitSubject {
 template <typename Come>
 base::Status Core::await_from(const MessageAddress& from, const Come& condition,
                               WaitSubject& subject) {
-  const Probing probing(*this, from);
+  const Liveness::AwaitedSource awaited(liveness, from);
   std::optional<base::Error> failure;
   auto waited = wait(
       [&] {

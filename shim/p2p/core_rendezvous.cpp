@@ -210,7 +210,7 @@ bool Core::end_if_read(ReceiveRequest& request) {
 bool Core::give_up_reading(ReceiveRequest& request, const base::Error* why) {
   Peer& from = *request.peer;
   if (why != nullptr && why->error_class() == base::ErrorClass::proc_aborted) {
-    fail_link(from, *why);
+    liveness.fail_link(from, *why);
     return true;
   }
   if (why != nullptr) warn("reading a peer's memory failed; using packets instead: " + why->text());

@@ -67,7 +67,7 @@ Core::CopyState Core::copy_shared(ReceiveRequest& request) {
     auto read = from.transport->try_read(*from.link, request.remote_address + own.offset,
                                          request.into.window(own.offset, own.bytes));
     if (!read && read.error().error_class() == base::ErrorClass::proc_aborted) {
-      fail_link(from, read.error());
+      liveness.fail_link(from, read.error());
       return CopyState::moved;
     }
     request.shared_copy->heartbeat(base::now_ns());

@@ -77,7 +77,7 @@ base::Result<int> Core::round(bool thorough) {
   Guard guard = enter();
   RoundResult round = make_round(guard, thorough);
   if (round.is_maintenance_due) {
-    check_liveness();
+    liveness.check();
     if (engines_->are_several()) engines_->poll_others(*this, false);
   }
   if (!round.status) return std::move(round.status).error();
@@ -104,7 +104,7 @@ int Core::poll_for_others(bool pre_sleep) {
   const RoundResult round = make_round(guard, true);
   // excludes the round just made
   rounds_at_last_visit_.store(rounds_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  if (round.is_maintenance_due || pre_sleep) check_liveness();
+  if (round.is_maintenance_due || pre_sleep) liveness.check();
   if (pre_sleep) run_pre_sleep_work();
   return round.moved;
 }
@@ -169,7 +169,7 @@ int max_woken_threads() {
 }
 
 void Core::sleep_once(Backoff& backoff, const transport::Transport::LastCheck& last_check) {
-  check_liveness();
+  liveness.check();
   run_pre_sleep_work();
   WaitSet wait_set;
   base::Nanoseconds longest = kMaxSleepWoken;

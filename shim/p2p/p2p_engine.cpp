@@ -195,21 +195,21 @@ void ControlChannel::set_control_handler(ControlHandler handler) {
 
 std::string ControlChannel::link_failure_reason(base::ProcessId process) const {
   Guard guard = core_->enter();
-  const base::Error* reason = core_->link_failure_reason(process);
+  const base::Error* reason = core_->liveness.link_failure_reason(process);
   return reason == nullptr ? std::string() : reason->text();
 }
 
 void ControlChannel::reset_peer(base::ProcessId process, const base::Error& reason) {
   Guard guard = core_->enter();
-  core_->reset_peer(process, reason);
+  core_->liveness.reset_peer(process, reason);
 }
 
 base::Status Progress::progress() { return core_->progress(); }
 
 base::Status Core::progress() {
   SHIM_TRY(round(true));
-  if (base::coarse_now_ns() >= next_liveness_.load(std::memory_order_relaxed)) [[unlikely]]
-    check_liveness();
+  if (liveness.is_due()) [[unlikely]]
+    liveness.check();
   return {};
 }
 

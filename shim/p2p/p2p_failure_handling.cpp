@@ -57,7 +57,7 @@ bool FailureHandling::is_revoked(Context& context) {
 }
 
 std::vector<int> FailureHandling::failed_members(Context& context) {
-  return core_->check_members(context);
+  return core_->liveness.check_members(context);
 }
 
 void FailureHandling::record_failed_rank(Context& context, int rank) {
@@ -87,12 +87,12 @@ bool FailureHandling::has_unacknowledged_failures() const {
 
 void Progress::watch(Watched& process) {
   Guard guard = core_->enter();
-  core_->watch(process);
+  core_->liveness.watch(process);
 }
 
 void Progress::unwatch(Watched& process) {
   Guard guard = core_->enter();
-  core_->unwatch(process);
+  core_->liveness.unwatch(process);
 }
 
 bool Progress::is_gone(const Watched& process) {

@@ -54,6 +54,29 @@ class SelfDelivery {
   ~SelfDelivery() = default;
 };
 
+/// Gives up processes.
+class PeerFailures {
+ public:
+  /// Handle a link's report that the process is gone: fail all that depends on it.
+  virtual void fail_link(Peer& from, const base::Error& why) = 0;
+
+ protected:
+  ~PeerFailures() = default;
+};
+
+/// The engine, as a check for process deaths uses it.
+class LivenessActions {
+ public:
+  /// End operations of other parts that wait for nothing but such a check.
+  virtual void complete_overdue() = 0;
+  virtual base::Status open_link(Peer& to, Route route) = 0;
+  /// Poll all transports; return the number of packets.
+  virtual int poll_all(base::Status& status) = 0;
+
+ protected:
+  ~LivenessActions() = default;
+};
+
 /// Ends all collectives of a communicator, at all members.
 class CollectiveEnder {
  public:

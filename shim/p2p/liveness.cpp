@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements detection of process deaths, and ends the operations that depend on them.
+#include "shim/p2p/liveness.hpp"
+
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "shim/p2p/core.hpp"
+#include "shim/p2p/context_failures.hpp"
 #include "shim/transport/matching.hpp"
 
 namespace shim::p2p {
@@ -39,7 +40,7 @@ void sort_unique(std::vector<base::ProcessId>& processes) {
 
 /// Processes that this engine depends on now: single ones, and sets of which one living member is
 /// enough.
-struct Core::Dependencies {
+struct Liveness::Dependencies {
   std::vector<base::ProcessId> single;
   /// members of communicators with active collectives, which a member's death ends
   std::vector<base::ProcessId> members;
@@ -47,7 +48,8 @@ struct Core::Dependencies {
   std::vector<std::vector<base::ProcessId>> any;
 };
 
-void Core::add_dependency(Dependencies& dependencies, const Context& context, int source) const {
+void Liveness::add_dependency(Dependencies& dependencies, const Context& context,
+                              int source) const {
   if (source != kAnySource) {
     dependencies.single.push_back(context.spec.members->at(source));
     return;
@@ -56,13 +58,13 @@ void Core::add_dependency(Dependencies& dependencies, const Context& context, in
   for (int rank = 0; rank < context.size; ++rank) {
     base::ProcessId member = context.spec.members->at(rank);
     Peer* known = context.known_peer(rank);
-    if (member != spec.self && (known == nullptr || !known->failure)) others.push_back(member);
+    if (member != self_ && (known == nullptr || !known->failure)) others.push_back(member);
   }
 }
 
 /// Add the source of unsuccessful probes. A program that probed both before and after the last
 /// liveness check probes in a loop: it depends on the source like a waiting thread.
-void Core::add_probed_source(Dependencies& dependencies, Context& context) const {
+void Liveness::add_probed_source(Dependencies& dependencies, Context& context) const {
   if (!context.probed) return;
   if (!std::exchange(context.probed->is_fresh, false))
     context.probed.reset();
@@ -70,14 +72,14 @@ void Core::add_probed_source(Dependencies& dependencies, Context& context) const
     add_dependency(dependencies, context, context.probed->source);
 }
 
-void Core::add_members(Dependencies& dependencies, const Context& context) const {
+void Liveness::add_members(Dependencies& dependencies, const Context& context) const {
   for (int rank = 0; rank < context.size; ++rank) {
     const base::ProcessId member = context.spec.members->at(rank);
-    if (member != spec.self) dependencies.members.push_back(member);
+    if (member != self_) dependencies.members.push_back(member);
   }
 }
 
-Core::Dependencies Core::dependencies(bool with_output) {
+Liveness::Dependencies Liveness::dependencies(bool with_output) {
   Dependencies all;
   std::vector<const Context*> in_collectives;  // includes ended communicators: for comparison only
   peers_.for_each([&](const Peer& peer) {
@@ -88,9 +90,9 @@ Core::Dependencies Core::dependencies(bool with_output) {
       if (request.address.plane == Plane::collective)
         in_collectives.push_back(request.address.context);
   });
-  for (const Engine::Watched* watched : watched_)
+  for (const Progress::Watched* watched : watched_)
     if (!watched->is_gone) all.single.push_back(watched->process);
-  for (const MessageAddress* from : probing_) {
+  for (const MessageAddress* from : awaited_) {
     add_dependency(all, *from->context, from->rank);
     if (from->plane == Plane::collective) in_collectives.push_back(from->context);
   }
@@ -109,17 +111,16 @@ Core::Dependencies Core::dependencies(bool with_output) {
   return all;
 }
 
-void Core::check_liveness() {
+void Liveness::check() {
   Dependencies watched;
   std::vector<base::ProcessId> gone, link_gone;
   {
-    Guard guard = enter();
+    Guard guard = lock_.enter();
     base::Nanoseconds now = base::now_ns();
-    if (now < next_liveness_.load(std::memory_order_relaxed)) return;
-    next_liveness_.store(now + kLivenessInterval, std::memory_order_relaxed);
-    cancelling.complete_abandoned();
+    if (now < next_check_.load(std::memory_order_relaxed)) return;
+    next_check_.store(now + kLivenessInterval, std::memory_order_relaxed);
+    actions_.complete_overdue();
     transports_.probe_losses();
-    collective_failures.recheck_pending_notices();
     update_watched();
     watched = dependencies(true);
     record_late_losses();
@@ -127,22 +128,22 @@ void Core::check_liveness() {
     gone = link_gone = peers_with_losses();
   }
   const auto is_gone = [&](base::ProcessId process) {
-    if (!spec.router->is_alive(process)) return true;
-    Guard guard = enter();
+    if (!router_->is_alive(process)) return true;
+    Guard guard = lock_.enter();
     if (!is_link_gone(process)) return false;
     link_gone.push_back(process);
     return true;
   };
   for (base::ProcessId process : watched.single) {
-    if (process != spec.self && is_gone(process)) gone.push_back(process);
+    if (process != self_ && is_gone(process)) gone.push_back(process);
   }
   const auto has_died = [&](base::ProcessId process) {
-    Guard guard = enter();
+    Guard guard = lock_.enter();
     return is_dead(process);
   };
   for (base::ProcessId process : watched.members) {
     // a process that has finalized has completed its part
-    if (process != spec.self && has_died(process)) gone.push_back(process);
+    if (process != self_ && has_died(process)) gone.push_back(process);
   }
   for (const auto& members : watched.any) {
     std::ranges::copy_if(members, std::back_inserter(gone), has_died);
@@ -152,7 +153,7 @@ void Core::check_liveness() {
     }
   }
   if (gone.empty()) return;
-  Guard guard = enter();
+  Guard guard = lock_.enter();
   drain_transports();
   sort_unique(gone);
   // a process may have re-initialized meanwhile, with a new link
@@ -160,7 +161,7 @@ void Core::check_liveness() {
     return std::ranges::find(link_gone, process) != link_gone.end() && !is_link_gone(process);
   });
   for (base::ProcessId process : gone) {
-    Peer& failed = peer(process);
+    Peer& failed = peers_.at(process);
     const bool may_live = failed.link != nullptr &&
                           std::ranges::find(link_gone, process) != link_gone.end();
     fail(failed, gone_error(process, may_live ? failed.transport->gone_reason(*failed.link)
@@ -170,20 +171,20 @@ void Core::check_liveness() {
 
 /// A process that has ended its last session has left all its communicators, though it may begin
 /// another session.
-void Core::update_watched() {
-  for (Engine::Watched* watched : watched_)
-    watched->is_gone = watched->is_gone || !spec.router->receives_packets(watched->process);
+void Liveness::update_watched() {
+  for (Progress::Watched* watched : watched_)
+    watched->is_gone = watched->is_gone || !router_->receives_packets(watched->process);
 }
 
 /// Open links to processes that this one only receives from: between nodes the connection reports a
 /// death, and a fabric reports lost messages. The next check retries failed ones.
-void Core::open_links(const Dependencies& watched, Guard& guard) {
+void Liveness::open_links(const Dependencies& watched, Guard& guard) {
   const bool any_lost_packets = transports_.any_lost_packets();
   const auto open_link_to = [&](base::ProcessId process) {
     const Peer* known = peers_.find(process);
-    if (process == spec.self || (known != nullptr && known->link != nullptr)) return;
+    if (process == self_ || (known != nullptr && known->link != nullptr)) return;
     guard.unlock();
-    auto route = spec.router->route_to(process);
+    auto route = router_->route_to(process);
     guard.lock();
     if (!route) return;
     const bool detects_death = route->transport->detects_death();
@@ -192,8 +193,8 @@ void Core::open_links(const Dependencies& watched, Guard& guard) {
       auto link = route->transport->open(route->address);
       if (!link || !route->transport->has_lost_packets(**link)) return;
     }
-    Peer& to = peer(process);
-    if (to.link == nullptr && !to.failure) (void)open_link(to, *std::move(route));
+    Peer& to = peers_.at(process);
+    if (to.link == nullptr && !to.failure) (void)actions_.open_link(to, *std::move(route));
   };
   std::ranges::for_each(watched.single, open_link_to);
   for (const auto& members : watched.any) {
@@ -205,7 +206,7 @@ void Core::open_links(const Dependencies& watched, Guard& guard) {
 
 /// Record losses that a link has reported only after its peer failed, for example because the
 /// process died.
-void Core::record_late_losses() {
+void Liveness::record_late_losses() {
   const auto is_new = [](const Peer& gone) {
     return !gone.has_lost_packets && gone.last_link != nullptr &&
            gone.transport->has_lost_packets(*gone.last_link);
@@ -221,14 +222,14 @@ void Core::record_late_losses() {
       context.peers.for_each([&](int, const Peer* member) {
         if (member == &gone) context.lossy_peer = &gone;
       });
-      failed_members.end_unsatisfiable(context);
+      failed_ranks_.end_unsatisfiable(context);
     });
   });
 }
 
 /// Return the peers whose links have lost packets, whether or not an operation waits for them: a
 /// lost message may have matched a receive from any source.
-std::vector<base::ProcessId> Core::peers_with_losses() const {
+std::vector<base::ProcessId> Liveness::peers_with_losses() const {
   std::vector<base::ProcessId> found;
   peers_.for_each([&](const Peer& peer) {
     if (peer.link != nullptr && peer.transport->has_lost_packets(*peer.link))
@@ -238,27 +239,27 @@ std::vector<base::ProcessId> Core::peers_with_losses() const {
 }
 
 /// True if the link reports that the process is gone; the router knows processes of this node only.
-bool Core::is_link_gone(base::ProcessId process) const {
+bool Liveness::is_link_gone(base::ProcessId process) const {
   const Peer* known = peers_.find(process);
   return known != nullptr && known->link != nullptr && known->transport->is_gone(*known->link);
 }
 
 /// True if the process is known to have died.
-bool Core::is_dead(base::ProcessId process) const {
-  if (spec.router->has_died(process)) return true;
+bool Liveness::is_dead(base::ProcessId process) const {
+  if (router_->has_died(process)) return true;
   const Peer* known = peers_.find(process);
   return known != nullptr && is_link_gone(process) && end_of(*known) == ProcessEnd::died;
 }
 
 /// True if an operation of the program, or a watch, waits for this process and no other.
-bool Core::is_depended_on(base::ProcessId process) {
+bool Liveness::is_depended_on(base::ProcessId process) {
   return std::ranges::binary_search(dependencies(false).single, process);
 }
 
 /// Return how a process that is gone ended.
-Core::ProcessEnd Core::end_of(const Peer& gone) const {
-  if (spec.router->has_died(gone.process)) return ProcessEnd::died;
-  if (!spec.router->receives_packets(gone.process)) return ProcessEnd::left;
+Liveness::ProcessEnd Liveness::end_of(const Peer& gone) const {
+  if (router_->has_died(gone.process)) return ProcessEnd::died;
+  if (!router_->receives_packets(gone.process)) return ProcessEnd::left;
   const transport::Link* link = gone.link != nullptr ? gone.link : gone.last_link;
   if (link == nullptr || gone.transport->has_lost_packets(*link)) return ProcessEnd::unknown;
   switch (gone.transport->shutdown_notice(*link)) {
@@ -273,51 +274,52 @@ Core::ProcessEnd Core::end_of(const Peer& gone) const {
 }
 
 /// Receive what a process sent before it died or re-initialized.
-void Core::drain_transports() {
-  transport::Matcher* matcher = may_match_in_provider_ ? find_matcher() : nullptr;
+void Liveness::drain_transports() {
+  transport::Matcher* matcher = may_match_in_provider_ ? transports_.matcher() : nullptr;
   const std::uint64_t drain = matcher == nullptr ? 0 : matcher->request_drain();
   const auto is_drained = [&] {
     return matcher == nullptr || matcher->drains_completed() >= drain;
   };
   base::Status status;
-  for (int i = 0; i < kMaxDrainPolls && (poll_all(true, status) != 0 || !is_drained()); ++i) {
+  for (int i = 0; i < kMaxDrainPolls && (actions_.poll_all(status) != 0 || !is_drained()); ++i) {
   }
 }
 
-const base::Error* Core::link_failure_reason(base::ProcessId process) const {
+const base::Error* Liveness::link_failure_reason(base::ProcessId process) const {
   const Peer* known = peers_.find(process);
   return known != nullptr && known->link != nullptr ? nullptr : peers_.last_failure(process);
 }
 
-void Core::reset_peer(base::ProcessId process, const base::Error& reason) {
-  if (peer(process).link == nullptr) return;
+void Liveness::reset_peer(base::ProcessId process, const base::Error& reason) {
+  if (peers_.at(process).link == nullptr) return;
   drain_transports();
-  fail(peer(process), reason, ProcessEnd::left);
+  fail(peers_.at(process), reason, ProcessEnd::left);
 }
 
-void Core::end_operations(Peer& with, const base::Error& reason) {
+void Liveness::end_operations(Peer& with, const base::Error& reason) {
   base::Error kept = reason.clone();  // the reason may belong to an object that ends here
   for (const QueuedOutput& queued : with.queue) {
     // information only: an operation that waits for an answer detects the failure itself
     if (queued.is_control)
-      log(base::LogLevel::info, "a control message to process " +
-                                    std::to_string(with.process.rank) + " is lost: " + kept.text());
+      log("a control message to process " + std::to_string(with.process.rank) +
+          " is lost: " + kept.text());
   }
   with.queue.clear();
   while (!with.unfinished.empty()) {
     SendRequest& request = with.unfinished.front();
     if (request.was_sent)
-      end(request, std::nullopt);  // it was complete, and can no longer be cancelled
+      operations_.end(request, std::nullopt);  // it was complete, and can no longer be cancelled
     else
-      end(request, kept.clone());
+      operations_.end(request, kept.clone());
   }
   while (!with.incoming.empty()) {
     ReceiveRequest& request = with.incoming.front();
-    end(request, {request.matched_source, request.matched_tag, request.received}, kept.clone());
+    operations_.end(request, {request.matched_source, request.matched_tag, request.received},
+                    kept.clone());
   }
 }
 
-void Core::on_send_error(Peer& to, const base::Error& reason) {
+void Liveness::on_send_error(Peer& to, const base::Error& reason) {
   if (reason.error_class() == base::ErrorClass::proc_aborted) {
     fail_link(to, reason);
   } else {
@@ -326,19 +328,19 @@ void Core::on_send_error(Peer& to, const base::Error& reason) {
 }
 
 /// Handle a link's report that the process is gone.
-void Core::fail_link(Peer& from, const base::Error& why) {
+void Liveness::fail_link(Peer& from, const base::Error& why) {
   fail(from, unreachable_error(from.process, why));
 }
 
-void Core::fail(Peer& gone, const base::Error& reason, std::optional<ProcessEnd> how) {
+void Liveness::fail(Peer& gone, const base::Error& reason, std::optional<ProcessEnd> how) {
   if (gone.failure) return;
   gone.failure = reason.clone();
-  if (spec.log != nullptr)
-    spec.log->write_if_wanted(base::LogLevel::info, [&] {
+  if (log_ != nullptr)
+    log_->write_if_wanted(base::LogLevel::info, [&] {
       return "lost process " + std::to_string(gone.process.rank) + ": " + gone.failure->text();
     });
   const bool is_depended_on = this->is_depended_on(gone.process);
-  for (Engine::Watched* watched : watched_)
+  for (Progress::Watched* watched : watched_)
     watched->is_gone = watched->is_gone || watched->process == gone.process;
   gone.last_link = std::exchange(gone.link, nullptr);
   gone.has_lost_packets = gone.last_link != nullptr &&
@@ -346,7 +348,7 @@ void Core::fail(Peer& gone, const base::Error& reason, std::optional<ProcessEnd>
   end_operations(gone, *gone.failure);
   while (!gone.provider_receives.empty()) {
     ReceiveRequest& request = gone.provider_receives.front();
-    end(request, {request.address.rank, request.address.tag, 0}, gone.failure->clone());
+    operations_.end(request, {request.address.rank, request.address.tag, 0}, gone.failure->clone());
   }
   peers_.retire(gone);
   ProcessEnd end = how ? *how : end_of(gone);
@@ -358,13 +360,13 @@ void Core::fail(Peer& gone, const base::Error& reason, std::optional<ProcessEnd>
 
 /// A member that finalized has completed its part of collectives that others are still in: only
 /// operations that wait for it end.
-void Core::record_failure(Context& context, Peer& gone, ProcessEnd how) {
+void Liveness::record_failure(Context& context, Peer& gone, ProcessEnd how) {
   bool is_member = false;
   std::vector<int> failed;
   int others = 0;
   for (int rank = 0; rank < context.size; ++rank) {
     base::ProcessId member = context.spec.members->at(rank);
-    if (member != spec.self) ++others;
+    if (member != self_) ++others;
     if (member != gone.process) continue;
     is_member = true;
     if (how != ProcessEnd::left) failed.push_back(rank);
@@ -377,30 +379,26 @@ void Core::record_failure(Context& context, Peer& gone, ProcessEnd how) {
     if (gone.has_lost_packets) context.lossy_peer = &gone;
   }
   context.others = others;
-  if (is_member && how == ProcessEnd::died)
-    collective_failures.end_collectives(context, *gone.failure);
-  for (int rank : failed) failed_members.record_failed_rank(context, rank);
-  if (is_member) failed_members.end_unsatisfiable(context);
+  if (is_member && how == ProcessEnd::died) collectives_.end_collectives(context, *gone.failure);
+  for (int rank : failed) failed_ranks_.record_failed_rank(context, rank);
+  if (is_member) failed_ranks_.end_unsatisfiable(context);
 }
 
 /// Check for deaths as a waiting thread would, without waiting.
-std::vector<int> Core::check_members(Context& context) {
-  Guard guard = enter();
+std::vector<int> Liveness::check_members(Context& context) {
+  Guard guard = lock_.enter();
   drain_transports();
   for (int rank = 0; rank < context.size; ++rank) {
     const base::ProcessId member = context.spec.members->at(rank);
     const Peer* known = context.known_peer(rank);
-    const bool is_known = member == spec.self || (known != nullptr && known->failure);
-    if (!is_known && is_dead(member)) fail(peer(member), died_error(member), ProcessEnd::died);
+    const bool is_known = member == self_ || (known != nullptr && known->failure);
+    if (!is_known && is_dead(member)) fail(peers_.at(member), died_error(member), ProcessEnd::died);
   }
   return context.failed_ranks;
 }
 
-/// Process the packets of members: after a failure notice, the data read from them may be invalid.
-void Core::confirm_reads(Context& context) {
-  context.has_unconfirmed_reads.store(false, std::memory_order_relaxed);
-  base::Status status;
-  poll_all(true, status);  // an error is left to the next round
+void Liveness::log(const std::string& text) const {
+  if (log_ != nullptr && log_->wants(base::LogLevel::info)) log_->write(base::LogLevel::info, text);
 }
 
 }  // namespace shim::p2p
