@@ -21,7 +21,7 @@ inline Plane plane_of(base::ContextId id) {
 inline base::ContextId user_plane_of(base::ContextId id) { return id & ~base::ContextId{1}; }
 
 /// Receives posted in our queues whose messages may come from the provider
-/// (core_provider_matching.cpp). The first one is from any source, or could not be posted to the
+/// (provider_matching.hpp). The first one is from any source, or could not be posted to the
 /// provider; later ones follow it.
 struct ProviderDrain {
   RequestList<ReceiveRequest, Streaming> receives;  ///< in the order of posting

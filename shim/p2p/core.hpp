@@ -30,6 +30,7 @@
 #include "shim/p2p/peers.hpp"
 #include "shim/p2p/pool.hpp"
 #include "shim/p2p/progress_work.hpp"
+#include "shim/p2p/provider_matching.hpp"
 #include "shim/p2p/requests.hpp"
 #include "shim/p2p/services.hpp"
 #include "shim/p2p/transports.hpp"
@@ -46,7 +47,8 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                                                       private PacketOutput,
                                                       private OperationEnder,
                                                       private SelfDelivery,
-                                                      private LivenessActions {
+                                                      private LivenessActions,
+                                                      private ProviderReceives {
  public:
   explicit Core(EngineSpec engine_spec);
   ~Core();
@@ -130,11 +132,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void begin_long(ReceiveRequest& request, const MessageInfo& info, Peer& from);
   int read_some();
 
-  // --- core_provider_matching.cpp
-  /// For a probe that found nothing: true if the message may be in a transport that matches, which
-  /// then hands it over.
-  bool drain_for_probe(Context& context, int source);
-
   // --- core_shared_copy.cpp
   int write_some();
 
@@ -213,9 +210,10 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
 
  private:
   [[gnu::hot]] bool on_packet(transport::ConstSpan packet) override;
-  [[gnu::hot]] void on_matched(transport::MatchedReceive& receive,
-                               transport::ConstSpan packet) override;
-  void on_cancelled(transport::MatchedReceive& receive) override;
+  void on_matched(transport::MatchedReceive& receive, transport::ConstSpan packet) override {
+    provider.on_matched(receive, packet);
+  }
+  void on_cancelled(transport::MatchedReceive& receive) override { provider.on_cancelled(receive); }
   std::optional<transport::Placement> place(transport::ConstSpan beginning,
                                             std::size_t bytes) override;
   void on_placed(transport::ConstSpan header, std::size_t payload_bytes) override;
@@ -239,7 +237,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void route_waiting(Guard& guard);
   void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request) override;
   void mark_busy(Peer& to);
-  void request_route(Peer& to);
+  void request_route(Peer& to) override;
   [[gnu::hot]] base::Result<transport::Attempt> send_packet(Peer& to, transport::ConstSpan header,
                                                             transport::ConstSpan payload);
   base::Result<transport::Attempt> send_front(Peer& to);
@@ -272,21 +270,10 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void number(SendRequest& request, Peer& to);
   void on_sent(SendRequest& request);
   void end(SendRequest& request, std::optional<base::Error> error, bool cancelled = false) override;
-  void deliver(ReceiveRequest& request, const MessageInfo& info, Context& context);
+  void deliver(ReceiveRequest& request, const MessageInfo& info, Context& context) override;
+  base::Status restart(ReceiveRequest& request) override { return start(request); }
   void post(ReceiveRequest& request);
-  transport::Matcher* find_matcher() const { return transports_.matcher(); }
   transport::Matcher* matcher_for(const Peer& to, const wire::Eager& message) const;
-  [[gnu::hot]] bool may_match_in_provider(Context& context, int source, Plane plane);
-  bool post_to_provider(ReceiveRequest& request);
-  bool start_in_provider(ReceiveRequest& request);
-  void add_drained_recv(ReceiveRequest& request);
-  void remove_drained_recv(ReceiveRequest& request);
-  transport::DrainScope due_drain(const transport::Matcher& matcher);
-  bool is_link_known(ProviderDrain& drain);
-  bool move_to_provider(ProviderDrain& drain);
-  void move_to_provider(const transport::Matcher& matcher);
-  [[gnu::hot]] void progress_provider();
-  void remove_from_provider(ReceiveRequest& request);
   void end(ReceiveRequest& request, const MessageStatus& outcome,
            std::optional<base::Error> error) override;
   void end_long(ReceiveRequest& request);
@@ -356,9 +343,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   std::size_t long_sends_ = 0;      ///< announced and not ended
   std::deque<wire::Share> shares_;  ///< messages of ours that their receivers read and we may write
 
-  const bool may_match_in_provider_;           ///< transports may match
-  std::vector<ProviderDrain*> active_drains_;  ///< non-empty drains
-  int drain_rounds_ = 0;                       ///< rounds left that drain all messages
+  const bool may_match_in_provider_;  ///< transports may match
 
   ControlInbox inbox_{lock_};
 
@@ -421,6 +406,13 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                      .collectives = collective_failures,
                      .failed_ranks = failed_members,
                      .actions = *this}};
+  ProviderMatching provider{{.self = spec.self,
+                             .is_enabled = may_match_in_provider_,
+                             .transports = transports_,
+                             .peers = peers_,
+                             .operations = *this,
+                             .receives = *this,
+                             .counts = counts}};
 };
 
 // Bytes sent between two polls, so that a throttle request of an overloaded receiver is seen in

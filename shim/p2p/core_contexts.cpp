@@ -76,8 +76,7 @@ Core::~Core() {
     // the provider must stop using the buffers of its receives
     while (!peer.provider_receives.empty()) {
       ReceiveRequest& request = peer.provider_receives.front();
-      peer.transport->matcher()->detach(request);
-      remove_from_provider(request);
+      provider.detach(request);
     }
   });
   std::vector<Context*> ownerless;

@@ -27,6 +27,12 @@ bool is_matched(transport::ConstSpan header) {
 
 }  // namespace
 
+/// Return the matcher that sends this message past the peer's queues; null if none does.
+transport::Matcher* Core::matcher_for(const Peer& to, const wire::Eager& message) const {
+  transport::Matcher* matcher = to.transport->matcher();
+  return matcher != nullptr && matcher->takes(message.context, message.source) ? matcher : nullptr;
+}
+
 /// Try to send a packet over the peer's link; over the matcher if the provider matches the packet.
 base::Result<transport::Attempt> Core::send_packet(Peer& to, transport::ConstSpan header,
                                                    transport::ConstSpan payload) {

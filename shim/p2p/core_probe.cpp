@@ -22,7 +22,7 @@ void record_probe(Context& context, int source) {
 
 StoredMessage* Core::find_message(Context& context, int source, int tag) {
   UnexpectedMsg* found = context.matching(Plane::user).find_unexpected(source, tag);
-  if (found == nullptr) drain_for_probe(context, source);
+  if (found == nullptr) provider.drain_for_probe(context, source);
   return static_cast<StoredMessage*>(found);
 }
 

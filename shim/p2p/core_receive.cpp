@@ -265,7 +265,7 @@ void Core::deliver_posted(PostedReceive& posted, const MessageInfo& info, Contex
   auto& request = static_cast<ReceiveRequest&>(posted);
   request.posted = false;
   request.clear_failure_pending();
-  remove_drained_recv(request);
+  provider.remove_posted(request);
   deliver(request, info, context);
   drop(context);
 }
@@ -275,7 +275,7 @@ bool Core::may_take_fast_path(const ExpectedRecv& expected) {
   Context& context = *expected.address.context;
   Matching& matching = context.matching(expected.address.plane);
   if (may_match_in_provider_ &&
-      may_match_in_provider(context, expected.address.rank, expected.address.plane))
+      provider.may_match(context, expected.address.rank, expected.address.plane))
     return false;
   if (context.has_failures || matching.has_posted() ||
       matching.find_unexpected(expected.address.rank, expected.address.tag) != nullptr)
@@ -432,7 +432,7 @@ void Core::deliver(ReceiveRequest& request, const MessageInfo& info, Context& co
   context.matching(request.address.plane).post(request);
   request.posted = true;
   retain(context);
-  if (may_match_in_provider_) add_drained_recv(request);
+  if (may_match_in_provider_) provider.add_posted(request);
 }
 
 [[gnu::always_inline]] inline base::Status Core::find_or_post(ReceiveRequest& request) {
@@ -458,7 +458,7 @@ void Core::deliver(ReceiveRequest& request, const MessageInfo& info, Context& co
                           failure == &*context.unacknowledged && request.outlives_failures;
   if (failure != nullptr && !is_pending) [[unlikely]]
     return failure->clone();
-  if (!may_match_in_provider_ || !start_in_provider(request)) post(request);
+  if (!may_match_in_provider_ || !provider.start(request)) post(request);
   if (is_pending) [[unlikely]]
     request.set_failure_pending();
   return {};
@@ -499,8 +499,7 @@ void Core::unlink(ReceiveRequest& request) {
   if (std::exchange(request.reading, false)) reads_.erase(reads_.iterator_to(request));
   request.read.reset();
   if (request.with_provider) {
-    request.peer->transport->matcher()->detach(request);
-    remove_from_provider(request);
+    provider.detach(request);
     drop(*request.address.context);
   }
   if (request.peer != nullptr) {
@@ -509,7 +508,7 @@ void Core::unlink(ReceiveRequest& request) {
     from.incoming.erase(from.incoming.iterator_to(request));
   }
   if (std::exchange(request.posted, false)) {
-    remove_drained_recv(request);
+    provider.remove_posted(request);
     Context& context = *request.address.context;
     context.matching(request.address.plane).remove(request);
     drop(context);
@@ -525,7 +524,7 @@ void Core::end(ReceiveRequest& request, const MessageStatus& outcome,
 void Core::abandon(ReceiveRequest& request) { unlink(request); }
 
 void Core::cancel(ReceiveRequest& request) {
-  if (request.with_provider) return request.peer->transport->matcher()->cancel(request);
+  if (request.with_provider) return provider.cancel(request);
   if (!request.posted) return;  // done, or matched: too late to cancel
   MessageStatus outcome;
   outcome.cancelled = true;

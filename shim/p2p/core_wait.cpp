@@ -49,7 +49,7 @@ int Core::poll_all(bool thorough, base::Status& status) {
 [[gnu::always_inline]] inline Core::RoundResult Core::make_round(Guard& guard, bool thorough) {
   RoundResult round;
   if (may_match_in_provider_) {
-    progress_provider();
+    provider.progress();
     if (cancelling.has_deferred()) cancelling.reply_to_deferred();
   }
   round.moved = poll_all(thorough, round.status);

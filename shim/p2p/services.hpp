@@ -54,6 +54,19 @@ class SelfDelivery {
   ~SelfDelivery() = default;
 };
 
+/// Receives, as provider matching uses them.
+class ProviderReceives {
+ public:
+  virtual void request_route(Peer& to) = 0;
+  /// Deliver the message that the provider has matched with a receive.
+  virtual void deliver(ReceiveRequest& request, const MessageInfo& info, Context& context) = 0;
+  /// Start a receive again that the provider has ended without a message.
+  virtual base::Status restart(ReceiveRequest& request) = 0;
+
+ protected:
+  ~ProviderReceives() = default;
+};
+
 /// Gives up processes.
 class PeerFailures {
  public:

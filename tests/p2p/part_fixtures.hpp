@@ -17,6 +17,7 @@
 #include "shim/p2p/context.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/p2p/services.hpp"
+#include "shim/transport/matching.hpp"
 
 namespace shim::p2p {
 
@@ -72,7 +73,10 @@ class StubTransport final : public transport::Transport {
   bool can_sleep() const override { return false; }
   void sleep(std::int64_t, const LastCheck&, std::span<const int>) override {}
   const Counts& counts() const override { return counts_; }
+  transport::Matcher* matcher() override { return matches; }
+  bool may_match() const override { return matches != nullptr; }
 
+  transport::Matcher* matches = nullptr;
   transport::Link link;
   transport::Attempt attempt = transport::Attempt::done;
   std::vector<transport::Bytes> sent, arriving;

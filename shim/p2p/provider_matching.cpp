@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements receives that a transport matches ("provider matching", transport/matching.hpp).
-//
-// The provider gets receives that name their source while their context has no open receive from
-// any source. An open one stays in our own queues, because its message may arrive over another
-// transport, and so do all later receives of its context whose messages may come from the provider.
-// Meanwhile the transport returns all messages that no earlier receive accepts, so that probes and
-// cancel requests search our queues only.
-#include "shim/transport/matching.hpp"
+#include "shim/p2p/provider_matching.hpp"
 
-#include "shim/p2p/core.hpp"
+#include <utility>
+
+#include "shim/transport/matching.hpp"
 
 namespace shim::p2p {
 
@@ -48,26 +43,20 @@ std::optional<MessageInfo> message_in(transport::ConstSpan packet, base::Context
 
 }  // namespace
 
-/// Return the matcher that sends this message past the peer's queues; null if none does.
-transport::Matcher* Core::matcher_for(const Peer& to, const wire::Eager& message) const {
-  transport::Matcher* matcher = to.transport->matcher();
-  return matcher != nullptr && matcher->takes(message.context, message.source) ? matcher : nullptr;
-}
-
 /// True if a message for this receive may come from the provider. While the link to its source is
 /// unknown it may, and the link is requested.
-bool Core::may_match_in_provider(Context& context, int source, Plane plane) {
-  if (!may_match_in_provider_) return false;
+bool ProviderMatching::may_match(Context& context, int source, Plane plane) {
+  if (!is_enabled_) return false;
   if (source == kAnySource) {
     for (int rank = 0; rank < context.size; ++rank) {
-      if (may_match_in_provider(context, rank, plane)) return true;
+      if (may_match(context, rank, plane)) return true;
     }
     return false;
   }
-  Peer& from = peer(context, source);
-  if (from.process == spec.self || from.failure) return false;
+  Peer& from = peers_.at(context, source);
+  if (from.process == self_ || from.failure) return false;
   if (from.link == nullptr) {
-    request_route(from);
+    receives_.request_route(from);
     return true;
   }
   if (!from.transport->may_match()) return false;
@@ -76,10 +65,10 @@ bool Core::may_match_in_provider(Context& context, int source, Plane plane) {
 }
 
 /// Post a receive to its transport; false if the transport rejects it, or cannot accept it now.
-bool Core::post_to_provider(ReceiveRequest& request) {
+bool ProviderMatching::post_to_provider(ReceiveRequest& request) {
   const auto& [context, rank, tag, plane] = request.address;
   if (rank == kAnySource) return false;
-  Peer& from = peer(*context, rank);
+  Peer& from = peers_.at(*context, rank);
   transport::Matcher* matcher = from.link == nullptr ? nullptr : from.transport->matcher();
   if (matcher == nullptr || !matcher->takes(context->id_of(plane), rank)) return false;
   const transport::Envelope wanted{context->id_of(plane), rank,
@@ -94,28 +83,28 @@ bool Core::post_to_provider(ReceiveRequest& request) {
 }
 
 /// Post a receive whose messages may come from the provider, unless others must be posted first.
-bool Core::start_in_provider(ReceiveRequest& request) {
+bool ProviderMatching::start(ReceiveRequest& request) {
   const MessageAddress& from = request.address;
   if (from.context->drain_of(from.plane).count != 0 || !post_to_provider(request)) return false;
-  retain(*from.context);
+  from.context->retain();
   return true;
 }
 
 /// Add a receive that has been posted in our queues.
-void Core::add_drained_recv(ReceiveRequest& request) {
+void ProviderMatching::add_posted(ReceiveRequest& request) {
   const MessageAddress& from = request.address;
-  if (!may_match_in_provider(*from.context, request.source, from.plane)) return;
+  if (!may_match(*from.context, request.source, from.plane)) return;
   ProviderDrain& drain = from.context->drain_of(from.plane);
   if (drain.count++ == 0) active_drains_.push_back(&drain);
   if (request.source == kAnySource) ++drain.any;
   request.is_in_drain = true;
   drain.receives.push_back(request);
-  transport::Matcher* matcher = find_matcher();
+  transport::Matcher* matcher = transports_.matcher();
   if (matcher != nullptr && !matcher->is_draining(from.context->id_of(from.plane)))
     matcher->set_drain(due_drain(*matcher));
 }
 
-void Core::remove_drained_recv(ReceiveRequest& request) {
+void ProviderMatching::remove_posted(ReceiveRequest& request) {
   if (!std::exchange(request.is_in_drain, false)) return;
   ProviderDrain& drain = request.address.context->drain_of(request.address.plane);
   drain.receives.erase(drain.receives.iterator_to(request));
@@ -125,14 +114,14 @@ void Core::remove_drained_recv(ReceiveRequest& request) {
 
 /// True if the messages of all receives in the drain are known to come from the provider. First
 /// removes receives whose messages are now known to come over another transport.
-bool Core::is_link_known(ProviderDrain& drain) {
+bool ProviderMatching::is_link_known(ProviderDrain& drain) {
   bool is_known = true;
   for (auto next = drain.receives.begin(); next != drain.receives.end();) {
     ReceiveRequest& request = *next++;
     const MessageAddress& from = request.address;
-    if (!may_match_in_provider(*from.context, from.rank, from.plane))
-      remove_drained_recv(request);
-    else if (peer(*from.context, from.rank).link == nullptr)
+    if (!may_match(*from.context, from.rank, from.plane))
+      remove_posted(request);
+    else if (peers_.at(*from.context, from.rank).link == nullptr)
       is_known = false;
   }
   return is_known;
@@ -140,7 +129,7 @@ bool Core::is_link_known(ProviderDrain& drain) {
 
 /// Return the messages to drain: none if all waiting receives could move to the provider; one
 /// context's if it alone has receives from any source; else all.
-transport::DrainScope Core::due_drain(const transport::Matcher& matcher) {
+transport::DrainScope ProviderMatching::due_drain(const transport::Matcher& matcher) {
   using transport::DrainScope;
   if (drain_rounds_ > 0) return DrainScope::all();
   DrainScope due = DrainScope::none();
@@ -163,11 +152,11 @@ transport::DrainScope Core::due_drain(const transport::Matcher& matcher) {
 }
 
 /// Move the receives in the order of posting; false if the provider rejects one.
-bool Core::move_to_provider(ProviderDrain& drain) {
+bool ProviderMatching::move_to_provider(ProviderDrain& drain) {
   while (drain.count != 0) {
     ReceiveRequest& request = drain.receives.front();
     if (!post_to_provider(request)) return false;
-    remove_drained_recv(request);
+    remove_posted(request);
     request.posted = false;
     request.address.context->matching(request.address.plane)
         .remove(request);  // keeps the request's reference to the context
@@ -176,7 +165,7 @@ bool Core::move_to_provider(ProviderDrain& drain) {
 }
 
 /// Move the receives of contexts that are no longer drained.
-void Core::move_to_provider(const transport::Matcher& matcher) {
+void ProviderMatching::move_to_provider(const transport::Matcher& matcher) {
   for (std::size_t i = active_drains_.size(); i-- > 0;) {
     ProviderDrain& drain = *active_drains_[i];
     const bool may_move = drain.any == 0 && !matcher.is_draining(drain.context->id_of(drain.plane));
@@ -185,8 +174,8 @@ void Core::move_to_provider(const transport::Matcher& matcher) {
 }
 
 /// Called once per round.
-void Core::progress_provider() {
-  transport::Matcher* matcher = find_matcher();
+void ProviderMatching::progress() {
+  transport::Matcher* matcher = transports_.matcher();
   if (matcher == nullptr) return;
   if (drain_rounds_ > 0) --drain_rounds_;
   const transport::DrainScope due = due_drain(*matcher);
@@ -195,48 +184,58 @@ void Core::progress_provider() {
 }
 
 /// Called by a probe that found nothing in our queues.
-bool Core::drain_for_probe(Context& context, int source) {
-  if (!may_match_in_provider(context, source, Plane::user)) [[likely]]
+bool ProviderMatching::drain_for_probe(Context& context, int source) {
+  if (!may_match(context, source, Plane::user)) [[likely]]
     return false;
   drain_rounds_ = kDrainRounds;
-  if (transport::Matcher* matcher = find_matcher())
+  if (transport::Matcher* matcher = transports_.matcher())
     matcher->set_drain(transport::DrainScope::all());
   return true;
 }
 
 /// Unlink a receive that its transport no longer holds.
-void Core::remove_from_provider(ReceiveRequest& request) {
+void ProviderMatching::unlink(ReceiveRequest& request) {
   request.with_provider = false;
   Peer& from = *std::exchange(request.peer, nullptr);
   from.provider_receives.erase(from.provider_receives.iterator_to(request));
 }
 
-void Core::on_matched(transport::MatchedReceive& receive, transport::ConstSpan packet) {
+void ProviderMatching::detach(ReceiveRequest& request) {
+  request.peer->transport->matcher()->detach(request);
+  unlink(request);
+}
+
+void ProviderMatching::cancel(ReceiveRequest& request) {
+  request.peer->transport->matcher()->cancel(request);
+}
+
+void ProviderMatching::on_matched(transport::MatchedReceive& receive, transport::ConstSpan packet) {
   auto& request = static_cast<ReceiveRequest&>(receive);
   Context& context = *request.address.context;
-  remove_from_provider(request);
+  unlink(request);
   base::ContextId id = 0;
   const std::optional<MessageInfo> info = message_in(packet, id);
   const bool is_match = info && id == context.id_of(request.address.plane) &&
                         info->source == request.address.rank &&
                         request.address.accepts_tag(info->tag) && is_whole(*info);
   if (!is_match) {  // from an unknown sender, or damaged: wait for the next message
-    ++counts.stale_dropped;
-    if (base::Status begun = start(request); !begun) end(request, {}, std::move(begun).error());
+    ++counts_.stale_dropped;
+    if (base::Status begun = receives_.restart(request); !begun)
+      operations_.end(request, {}, std::move(begun).error());
   } else {
-    ++counts.posted_matches;
-    ++counts.matched_by_provider;
-    deliver(request, *info, context);
+    ++counts_.posted_matches;
+    ++counts_.matched_by_provider;
+    receives_.deliver(request, *info, context);
   }
-  drop(context);
+  context.drop();
 }
 
-void Core::on_cancelled(transport::MatchedReceive& receive) {
+void ProviderMatching::on_cancelled(transport::MatchedReceive& receive) {
   auto& request = static_cast<ReceiveRequest&>(receive);
   Context& context = *request.address.context;
-  remove_from_provider(request);
-  end(request, {.cancelled = true}, std::nullopt);
-  drop(context);
+  unlink(request);
+  operations_.end(request, {.cancelled = true}, std::nullopt);
+  context.drop();
 }
 
 }  // namespace shim::p2p
