@@ -251,8 +251,9 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void announce_queued(Peer& to);
   void set_eager_end(Peer& to);
 
-  bool is_sent_short(const Context& context, base::ContextId id, std::uint64_t number,
-                     std::uint64_t bytes) const;
+  bool send_over_provider(Context& context, const types::ConstBuffer& data, int rank, int tag,
+                          Plane plane, std::uint64_t number);
+  bool send_over_provider(SendRequest& request);
   wire::Eager header_for(wire::PacketType kind, const Context& context, int rank, int tag,
                          Plane plane, std::uint64_t bytes) const;
   bool is_poll_due(std::uint64_t sent);

@@ -36,7 +36,7 @@ transport::Matcher* Core::matcher_for(const Peer& to, const wire::Eager& message
 /// Try to send a packet over the peer's link; over the matcher if the provider matches the packet.
 base::Result<transport::Attempt> Core::send_packet(Peer& to, transport::ConstSpan header,
                                                    transport::ConstSpan payload) {
-  if (may_match_in_provider_ && is_matched(header)) [[unlikely]] {
+  if (to.may_match_in_provider && is_matched(header)) [[unlikely]] {
     const auto message = *wire::read<wire::Eager>(header);  // all matched headers begin with one
     if (transport::Matcher* matcher = matcher_for(to, message))
       return matcher->try_send(*to.link, {message.context, message.source, message.tag}, header,

@@ -49,6 +49,8 @@ base::Status Core::open_link(Peer& to, Route route) {
 
 void Core::set_eager_end(Peer& to) {
   to.eager_end = to.throttles_us ? 0 : eager_end_of(*to.transport, spec.settings);
+  to.may_match_in_provider = may_match_in_provider_ && to.transport->may_match();
+  to.fast_end = to.may_match_in_provider ? 0 : to.eager_end;
 }
 
 base::Result<Peer*> Core::usable_peer(Context& context, int rank, Guard& guard) {

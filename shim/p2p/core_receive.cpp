@@ -112,7 +112,7 @@ namespace {
   auto& request = static_cast<ReceiveRequest&>(posted);
   const wire::EagerWords& header = message.header;
   if (header.bytes() != request.into.capacity() || !request.into.is_one_run() ||
-      may_match_in_provider_) [[unlikely]]
+      request.is_in_drain) [[unlikely]]
     return deliver_posted(posted, message.info(), context);
   ++counts.posted_matches;
   request.posted = false;

@@ -15,19 +15,12 @@ namespace shim::p2p {
                          static_cast<std::uint32_t>(bytes));
 }
 
-/// False if headers are matched by a provider, which does not know the short form.
-[[gnu::always_inline]] inline bool Core::is_sent_short(const Context& context, base::ContextId id,
-                                                       std::uint64_t number,
-                                                       std::uint64_t bytes) const {
-  return wire::ShortEager::suits(context.spec.own_rank, id, number, bytes) &&
-         !may_match_in_provider_;
-}
-
-/// Return the peer if a message of this length can be sent to it as one packet now; else null.
+/// Return the peer if a message of this length can be sent to it as one packet now; else null. Null
+/// also if a provider may match it: send_over_provider().
 [[gnu::always_inline]] inline Peer* Core::clear_peer(Context& context, int rank,
                                                      std::uint64_t bytes) const {
   Peer* to = context.known_peer(rank);
-  return to != nullptr && to->is_clear() && bytes < to->eager_end ? to : nullptr;
+  return to != nullptr && to->is_clear() && bytes < to->fast_end ? to : nullptr;
 }
 
 [[gnu::always_inline]] inline void Core::count_eager_send(std::uint64_t bytes) {
@@ -39,9 +32,7 @@ namespace shim::p2p {
 template <typename Header>
 [[gnu::always_inline]] inline bool Core::try_eager(Peer& to, const Header& header,
                                                    transport::ConstSpan data) {
-  auto sent = may_match_in_provider_
-                  ? send_packet(to, wire::bytes_of(header), data)
-                  : to.transport->try_send(*to.link, wire::bytes_of(header), data);
+  auto sent = to.transport->try_send(*to.link, wire::bytes_of(header), data);
   if (!sent || *sent != transport::Attempt::done) return false;
   count_eager_send(data.size());
   return true;
@@ -60,7 +51,6 @@ bool Core::try_eager_packed(Peer& to, const Header& header, const types::ConstBu
   PackedStream packed(data);
   const auto bytes = static_cast<std::size_t>(data.bytes());
   std::span<std::byte> space;
-  if (may_match_in_provider_) return try_eager(to, header, packed.part(0, bytes));
   auto reserved = to.transport->try_reserve(*to.link, wire::bytes_of(header), bytes, space);
   if (reserved && *reserved == transport::Attempt::unsupported)
     return try_eager(to, header, packed.part(0, bytes));
@@ -81,14 +71,38 @@ template <typename Header>
                                         static_cast<std::size_t>(data.bytes())));
 }
 
+/// Send a message as one packet to a process whose messages a provider may match. False if it
+/// cannot leave now, or takes another path. @param number 0: the message cannot be cancelled
+bool Core::send_over_provider(Context& context, const types::ConstBuffer& data, int rank, int tag,
+                              Plane plane, std::uint64_t number) {
+  Peer* to = context.known_peer(rank);
+  if (to == nullptr || !to->may_match_in_provider || !to->is_clear() ||
+      data.bytes() >= to->eager_end)
+    return false;
+  SendBuffer buffer(data);
+  const auto send = [&](const auto& header) {
+    auto sent = send_packet(*to, wire::bytes_of(header), buffer.all());
+    return sent && *sent == transport::Attempt::done;
+  };
+  const bool is_sent = number == 0 ? send(header_for(wire::PacketType::eager, context, rank, tag,
+                                                     plane, data.bytes()))
+                                   : send(wire::NumberedEager{
+                                         header_for(wire::PacketType::eager_numbered, context, rank,
+                                                    tag, plane, data.bytes()),
+                                         number});
+  if (is_sent) count_eager_send(data.bytes());
+  return is_sent;
+}
+
 /// The fast path: true if the message has left as one packet. If false, the caller must use the
 /// slow path, which handles all other cases.
 bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int rank, int tag,
                         Plane plane) {
   Peer* to = clear_peer(context, rank, data.bytes());
-  if (to == nullptr) return false;
+  if (to == nullptr) [[unlikely]]
+    return provider.is_enabled() && send_over_provider(context, data, rank, tag, plane, 0);
   const base::ContextId id = context.id_at(rank, plane);
-  if (is_sent_short(context, id, 0, data.bytes()))
+  if (wire::ShortEager::suits(context.spec.own_rank, id, 0, data.bytes()))
     return try_eager(*to, wire::ShortEager::of(origin_, context.spec.own_rank, id, tag, 0), data);
   const std::array<std::uint64_t, 3> header = wire::Eager::words_of(
       wire::PacketType::eager, origin_, context.spec.own_rank, id, tag,
@@ -100,10 +114,17 @@ bool Core::send_at_once(Context& context, const types::ConstBuffer& data, int ra
                                                       const types::ConstBuffer& data, int rank,
                                                       int tag, InlineSent& inline_sent) {
   Peer* to = clear_peer(context, rank, data.bytes());
-  if (to == nullptr) return false;
-  const base::ContextId id = context.id_at(rank, Plane::user);
   const std::uint64_t number = messages_numbered_ + 1;
-  if (is_sent_short(context, id, number, data.bytes())) {
+  if (to == nullptr) [[unlikely]] {
+    if (!provider.is_enabled() ||
+        !send_over_provider(context, data, rank, tag, Plane::user, number))
+      return false;
+    messages_numbered_ = number;
+    inline_sent = {number, rank};
+    return true;
+  }
+  const base::ContextId id = context.id_at(rank, Plane::user);
+  if (wire::ShortEager::suits(context.spec.own_rank, id, number, data.bytes())) {
     if (!try_eager(*to, wire::ShortEager::of(origin_, context.spec.own_rank, id, tag, number),
                    data))
       return false;
@@ -127,10 +148,26 @@ bool PointToPoint::send_at_once(Context& context, const types::ConstBuffer& data
   return core_->send_at_once(context, data, dest, tag, inline_sent);
 }
 
+/// Send the message of a request like the overload above.
+bool Core::send_over_provider(SendRequest& request) {
+  const MessageAddress& address = request.address;
+  Peer* to = address.context->known_peer(address.rank);
+  if (to == nullptr || !to->may_match_in_provider || !to->is_clear() ||
+      request.data.bytes() >= to->eager_end)
+    return false;
+  number(request, *to);
+  const auto sent = send_packet(
+      *to, wire::bytes_of(wire::NumberedEager{request.header, request.number}), request.data.all());
+  if (!sent || *sent != transport::Attempt::done) return false;
+  count_eager_send(request.data.bytes());
+  return true;
+}
+
 bool Core::send_at_once(SendRequest& request) {
   const MessageAddress& address = request.address;
   Peer* to = clear_peer(*address.context, address.rank, request.data.bytes());
-  if (to == nullptr) return false;
+  if (to == nullptr) [[unlikely]]
+    return provider.is_enabled() && send_over_provider(request);
   number(request, *to);
   return try_eager(*to, wire::NumberedEager{request.header, request.number}, request.data.all());
 }

@@ -31,12 +31,15 @@ struct Peer {
   transport::Link* link = nullptr;  ///< null before the route is known and after a failure
   const transport::Link* last_link = nullptr;  ///< the link that failed
   std::uint64_t eager_end = 0;  ///< messages shorter than this are sent in one packet; 0: none are
-  bool can_read = true;         ///< false once the transport cannot read this process's memory
-  bool can_write = true;        ///< false once the two processes cannot share the copying
-  bool throttles_us = false;    ///< it has throttled us: it has too many unexpected messages
-  bool is_throttled = false;    ///< we have throttled it: we have too many unexpected messages
-  bool is_busy = false;         ///< in the engine's list of peers with output
-  bool needs_route = false;     ///< in the engine's list of peers without a route
+  /// messages shorter than this may take the fast path: eager_end, or 0 if a provider may match
+  std::uint64_t fast_end = 0;
+  bool may_match_in_provider = false;  ///< its transport has a matcher, or may get one
+  bool can_read = true;       ///< false once the transport cannot read this process's memory
+  bool can_write = true;      ///< false once the two processes cannot share the copying
+  bool throttles_us = false;  ///< it has throttled us: it has too many unexpected messages
+  bool is_throttled = false;  ///< we have throttled it: we have too many unexpected messages
+  bool is_busy = false;       ///< in the engine's list of peers with output
+  bool needs_route = false;   ///< in the engine's list of peers without a route
   std::optional<base::Error> failure;
   /// messages between us were lost; one may have matched a receive from any source
   bool has_lost_packets = false;
