@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "shim/base/cache_line_isolation.hpp"
-#include "shim/p2p/backoff.hpp"
 #include "shim/p2p/cancelling.hpp"
 #include "shim/p2p/collective_failures.hpp"
 #include "shim/p2p/context_failures.hpp"
@@ -29,30 +28,29 @@
 #include "shim/p2p/p2p.hpp"
 #include "shim/p2p/peers.hpp"
 #include "shim/p2p/pool.hpp"
-#include "shim/p2p/progress_work.hpp"
 #include "shim/p2p/provider_matching.hpp"
 #include "shim/p2p/requests.hpp"
 #include "shim/p2p/services.hpp"
 #include "shim/p2p/transports.hpp"
 #include "shim/p2p/unexpected_messages.hpp"
+#include "shim/p2p/wait_loop.hpp"
 #include "shim/p2p/wait_reporter.hpp"
 
 namespace shim::p2p {
 
 struct WholeMessage;
 
-int max_woken_threads();  // core_wait.cpp
-
 class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                                                       private PacketOutput,
                                                       private OperationEnder,
                                                       private SelfDelivery,
                                                       private LivenessActions,
-                                                      private ProviderReceives {
+                                                      private ProviderReceives,
+                                                      private RoundActions {
  public:
   explicit Core(EngineSpec engine_spec);
   ~Core();
-  [[gnu::hot]] Guard enter() { return lock_.enter(); }
+  [[gnu::always_inline]] Guard enter() { return lock_.enter(); }
   EngineLock& lock() { return lock_; }
   void add_transport(transport::Transport& transport) { transports_.add(transport); }
   std::vector<Engine::TransportCounts> transport_counts() const { return transports_.counts(); }
@@ -158,37 +156,14 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   /// Receive all notices before data that was read from members is accepted.
   void confirm_reads(Context& context);
 
-  // --- core_wait.cpp; all no lock
-  /// Make one round; return the number of packets moved. Thorough: poll every transport.
-  [[gnu::hot]] base::Result<int> round(bool thorough);
+  // --- core_progress.cpp; no lock
   /// Make one round for a program that tests or probes. Checks liveness by the clock, because the
   /// program may make too few rounds for the check by rounds.
   base::Status progress();
-  /// Yield or sleep, after polling in vain for a moment.
-  void yield_or_sleep(Backoff& backoff, Backoff::Step step, WaitSubject& subject,
-                      const transport::Transport::LastCheck& last_check);
-  void sleep_once(Backoff& backoff, const transport::Transport::LastCheck& last_check);
-  void run_pre_sleep_work();
-  /// Make rounds until done() holds (true) or the deadline passes (false).
-  template <typename Done>
-  [[gnu::hot]] base::Result<bool> wait(const Done& done, WaitSubject& subject,
-                                       base::Deadline deadline = base::Deadline::never());
+  void poll_active();
   bool is_flushed();
   bool has_handled_all_control();
   void release_ownership() { lock_.release_ownership(); }
-  void set_oversubscribed(bool is_oversubscribed) {
-    is_oversubscribed_.store(is_oversubscribed, std::memory_order_relaxed);
-  }
-  const WaitPlan& plan() const {
-    return is_oversubscribed_.load(std::memory_order_relaxed) ? plans_.oversubscribed
-                                                              : plans_.undersubscribed;
-  }
-  /// Make one round on behalf of a thread that waits in another engine of the process, unless other
-  /// threads poll this engine. Return the number of packets moved.
-  int poll_for_others(bool pre_sleep);
-  /// Return the number of threads that sleep in this engine; a hint without the lock.
-  int sleepers() const { return lock_.sleepers(); }
-  void poll_active();  ///< no lock
   /// Wait for an operation whose request the caller owns, and return its error. Afterwards no
   /// reference to the request remains.
   template <typename PolledRequest>
@@ -198,7 +173,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   Engine::Counts counts;
   Pool<SendRequest> sends;
   Pool<ReceiveRequest> receives;
-  ProgressWork work;
   std::uint64_t unfinished_released = 0;  ///< released sends that only the engine completes
   /// receives that the program freed while they were active
   std::unordered_set<const ReceiveRequest*> freed_receives;
@@ -302,30 +276,16 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   bool write_parts(const wire::Share& share);
   void on_share(const wire::Share& header);
 
-  struct RoundResult {
-    int moved = 0;
-    bool is_maintenance_due = false;
-    base::Status status;
-  };
-  [[gnu::hot]] RoundResult make_round(Guard& guard, bool thorough);  ///< releases the lock
+  int progress_all(Guard& guard, bool thorough, base::Status& status) override;
+  bool has_own_output() const override { return has_output() || !reads_.empty(); }
+  void check_liveness() override { liveness.check(); }
   [[gnu::hot]] int poll_all(bool thorough, base::Status& status);
-  bool is_polled_by_others();
-  /// Sources that wake a sleeping thread.
-  struct WaitSet {
-    transport::Transport* transport = nullptr;  ///< transport to sleep in; null: none can
-    std::array<int, transport::kMaxDescriptors> descriptors{};
-    std::size_t count = 0;         ///< number of descriptors
-    bool has_unwakeable = false;   ///< true if some packets do not wake the thread
-    bool has_self_packet = false;  ///< a packet from this process itself is waiting
-  };
-  WaitSet make_wait_set();
   [[gnu::hot]] bool may_take_fast_path(const ExpectedRecv& expected);
   [[gnu::hot]] bool is_other_engine_due();
   [[gnu::hot]] int poll_for(const ExpectedRecv& expected, base::Status& status);
   void log(base::LogLevel level, const std::string& text) const;
   void warn(const std::string& text) const { log(base::LogLevel::warn, text); }
 
-  const WaitReporter reporter_{spec.reports, spec.settings.report_after, spec.router, spec.log};
   EngineLock lock_;
   Transports transports_;
   const std::shared_ptr<Engines> engines_;
@@ -348,27 +308,17 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
 
   ControlInbox inbox_{lock_};
 
-  const WaitPlans plans_;
-  std::atomic<bool> is_oversubscribed_;  ///< a hint, pairs with nothing
-  /// most threads asleep in this engine that packets wake; further threads sleep for a fixed time
-  const int max_woken_threads_;
   ExpectedRecv* expected_ = nullptr;  ///< the receive that polls on the fast path
   /// queues of the receives that serve_posted() polls for; null while it does not poll
   const Matching* served_ = nullptr;
   int served_source_ = 0;
   unsigned posted_behind_others_ = 0;
   int fast_paths_in_a_row_ = 0;  ///< fast-path receives since all transports were polled
-  unsigned quick_polls_ = 0;
   // A round stores messages as unexpected although the program would soon receive them at lower
   // cost, so rounds are rare here.
   static constexpr std::uint32_t kMaxImmediateReceives = 512;
   /// calls that may have received a message without a round
   std::uint32_t immediate_receives_ = 0;
-  std::atomic<std::uint64_t> rounds_{0};  ///< changed under the lock; a hint without it
-  // rounds between checks of the clock and of the process's other engines
-  static constexpr std::uint64_t kRoundsPerMaintenance = 1024;
-  std::uint64_t next_maintenance_ = kRoundsPerMaintenance;
-  std::atomic<std::uint64_t> rounds_at_last_visit_{0};  ///< a hint, pairs with nothing
 
  public:
   // The parts that the engine's interfaces call directly; last, because they use the members above.
@@ -414,6 +364,14 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                              .operations = *this,
                              .receives = *this,
                              .counts = counts}};
+  const WaitReporter reporter{spec.reports, spec.settings.report_after, spec.router, spec.log};
+  WaitLoop loop{{.settings = spec.settings,
+                 .is_oversubscribed = spec.is_oversubscribed,
+                 .lock = lock_,
+                 .transports = transports_,
+                 .engines = *engines_,
+                 .reporter = reporter,
+                 .actions = *this}};
 };
 
 // Bytes sent between two polls, so that a throttle request of an overloaded receiver is seen in
@@ -436,26 +394,6 @@ class RequestSubject final : public WaitSubject {
   const Request& request_;
 };
 
-template <typename Done>
-base::Result<bool> Core::wait(const Done& done, WaitSubject& subject, base::Deadline deadline) {
-  Backoff backoff(plan());
-  // not evaluated again once it has held: it may have consumed its result, and LastCheck before a
-  // sleep evaluates it, too
-  bool has_held = false;
-  const auto holds = [&] { return has_held || (has_held = done()); };
-  if (holds()) return true;
-  while (!has_held) {
-    SHIM_TRY_ASSIGN(int moved, round(backoff.is_past_spinning()));
-    if (holds()) break;
-    if (deadline.passed()) return false;
-    if (moved != 0)
-      backoff.restart(moved);  // a round takes one batch at most, so more may be waiting
-    else if (const Backoff::Step step = backoff.step(); step != Backoff::Step::spin)
-      yield_or_sleep(backoff, step, subject, std::cref(holds));
-  }
-  return true;
-}
-
 template <typename PolledRequest>
 base::Status Core::finish(PolledRequest& request) {
   if (!request.is_done()) {
@@ -470,7 +408,7 @@ base::Status Core::finish(PolledRequest& request) {
       }
     } abandoned{*this, request};
     RequestSubject subject(request);
-    SHIM_TRY(wait([&] { return request.is_done(); }, subject));
+    SHIM_TRY(loop.wait([&] { return request.is_done(); }, subject));
   }
   if (request.error() != nullptr) [[unlikely]]
     return request.take_error();

@@ -60,16 +60,13 @@ Core::Core(EngineSpec engine_spec)
     : spec(std::move(engine_spec)),
       engines_(spec.engines ? spec.engines : std::make_shared<Engines>()),
       origin_(wire::SenderNumber::of(spec.self)),
-      may_match_in_provider_(spec.settings.matching == "provider"),
-      plans_(plans_for(spec.settings)),
-      is_oversubscribed_(spec.is_oversubscribed),
-      max_woken_threads_(max_woken_threads()) {
+      may_match_in_provider_(spec.settings.matching == "provider") {
   for (transport::Transport* transport : spec.transports) add_transport(*transport);
-  engines_->add(*this);  // from here on threads in other engines may poll this one
+  engines_->add(loop);  // from here on threads in other engines may poll this one
 }
 
 Core::~Core() {
-  engines_->remove(*this);
+  engines_->remove(loop);
   peers_.for_each([&](Peer& peer) {
     // the sender must stop writing to the receive buffer before the program reuses it
     if (peer.shared != nullptr) stop_sharing(*peer.shared);

@@ -53,7 +53,7 @@ base::Status Core::await_from(const MessageAddress& from, const Come& condition,
                               WaitSubject& subject) {
   const Liveness::AwaitedSource awaited(liveness, from);
   std::optional<base::Error> failure;
-  auto waited = wait(
+  auto waited = loop.wait(
       [&] {
         Guard guard = enter();
         if (condition()) return true;

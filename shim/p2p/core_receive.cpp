@@ -286,16 +286,14 @@ bool Core::may_take_fast_path(const ExpectedRecv& expected) {
   if (++fast_paths_in_a_row_ < kMaxFastPathsInARow) [[likely]]
     return true;
   fast_paths_in_a_row_ = 0;
-  return work.empty() && !is_other_engine_due();
+  return loop.work().empty() && !is_other_engine_due();
 }
 
 /// Fast-path receives count as rounds, so that other engines are polled even if no receive ever
 /// waits.
 bool Core::is_other_engine_due() {
   if (!engines_->are_several()) return false;
-  const std::uint64_t rounds = rounds_.load(std::memory_order_relaxed) + kMaxFastPathsInARow;
-  rounds_.store(rounds, std::memory_order_relaxed);
-  return rounds >= next_maintenance_;
+  return loop.count_rounds(kMaxFastPathsInARow);
 }
 
 /// Poll once for a receive on the fast path: only the link to its sender, if that is known and no
@@ -315,8 +313,7 @@ int Core::poll_for(const ExpectedRecv& expected, base::Status& status) {
 }
 
 bool Core::receive_at_once(ExpectedRecv& expected) {
-  for (int looks = is_oversubscribed_.load(std::memory_order_relaxed) ? kOversubscribedPolls : 1;;
-       --looks) {
+  for (int looks = loop.is_oversubscribed() ? kOversubscribedPolls : 1;; --looks) {
     if (poll_once(expected)) return true;
     if (looks == 1 || !expected.can_retry) return false;
     sched_yield();
@@ -328,7 +325,7 @@ bool Core::receive_at_once(ExpectedRecv& expected) {
   Guard guard = enter();
   expected.can_retry = may_take_fast_path(expected);
   if (!expected.can_retry) return false;
-  const bool is_alone = !is_oversubscribed_.load(std::memory_order_relaxed) && !lock_.is_shared();
+  const bool is_alone = !loop.is_oversubscribed() && !lock_.is_shared();
   const Context& context = *expected.address.context;
   expected.context = context.id_of(expected.address.plane);
   expected.sources = context.size;

@@ -49,7 +49,7 @@ bool Core::may_be_streamed(const SendRequest& request) const {
   const bool is_of_collective = request.address.plane ==
                                 Plane::collective;  // other members send at the same time
   if (request.caller == Caller::waits_for_several) return bytes <= budget.for_each;
-  if (!is_oversubscribed_.load(std::memory_order_relaxed))
+  if (!loop.is_oversubscribed())
     return bytes <= std::max(kMaxStreamed, is_of_collective ? budget.for_each : budget.all);
   return bytes <= budget.for_each && (bytes >= kMinStreamedOversubscribed || is_of_collective);
 }

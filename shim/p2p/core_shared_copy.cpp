@@ -37,7 +37,7 @@ struct ByteRange {
 /// idle, and many small parts would take longer.
 bool Core::is_for_two(const ReceiveRequest& request) const {
   return request.wanted >= kMinShared && request.into.is_one_run() && request.peer->can_write &&
-         long_sends_ == 0 && !is_oversubscribed_.load(std::memory_order_relaxed);
+         long_sends_ == 0 && !loop.is_oversubscribed();
 }
 
 /// Return false if the two processes share no memory. Otherwise the request may be gone.

@@ -12,7 +12,7 @@ namespace shim::p2p {
 
 class EngineLock {
  public:
-  [[gnu::hot]] Guard enter() {
+  [[gnu::always_inline]] Guard enter() {
     Guard guard(lock_);
     note_entry();
     return guard;

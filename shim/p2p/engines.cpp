@@ -3,38 +3,38 @@
 
 #include <mutex>
 
-#include "shim/p2p/core.hpp"
+#include "shim/p2p/wait_loop.hpp"
 
 namespace shim::p2p {
 
-void Engines::add(Core& core) {
+void Engines::add(WaitLoop& loop) {
   std::lock_guard guard(lock_);
   const std::size_t count = count_.load(std::memory_order_relaxed);
-  cores_[count].store(&core, std::memory_order_release);  // pairs with the acquires below
+  loops_[count].store(&loop, std::memory_order_release);  // pairs with the acquires below
   count_.store(count + 1, std::memory_order_relaxed);
 }
 
-void Engines::remove(Core& core) {
+void Engines::remove(WaitLoop& loop) {
   std::lock_guard guard(lock_);
   std::size_t kept = 0;
-  for (std::atomic<Core*>& slot : cores_) {
-    Core* const found = slot.exchange(nullptr, std::memory_order_relaxed);
-    if (found != nullptr && found != &core) cores_[kept++].store(found, std::memory_order_relaxed);
+  for (std::atomic<WaitLoop*>& slot : loops_) {
+    WaitLoop* const found = slot.exchange(nullptr, std::memory_order_relaxed);
+    if (found != nullptr && found != &loop) loops_[kept++].store(found, std::memory_order_relaxed);
   }
   count_.store(kept, std::memory_order_relaxed);
 }
 
-int Engines::poll_others(const Core& own, bool pre_sleep) {
+int Engines::poll_others(const WaitLoop& own, bool pre_sleep) {
   int moved = 0;
-  for (std::atomic<Core*>& slot : cores_) {
-    Core* const core = slot.load(std::memory_order_acquire);
-    if (core != nullptr && core != &own) moved += core->poll_for_others(pre_sleep);
+  for (std::atomic<WaitLoop*>& slot : loops_) {
+    WaitLoop* const loop = slot.load(std::memory_order_acquire);
+    if (loop != nullptr && loop != &own) moved += loop->poll_for_others(pre_sleep);
   }
   return moved;
 }
 
 base::Status Engines::progress() {
-  Core* const first = cores_.front().load(std::memory_order_acquire);
+  WaitLoop* const first = loops_.front().load(std::memory_order_acquire);
   if (first == nullptr) return {};
   auto moved = first->round(true);
   if (are_several()) poll_others(*first, false);
@@ -44,17 +44,17 @@ base::Status Engines::progress() {
 
 int Engines::sleepers() const {
   int all = 0;
-  for (const std::atomic<Core*>& slot : cores_) {
-    const Core* const core = slot.load(std::memory_order_acquire);
-    if (core != nullptr) all += core->sleepers();
+  for (const std::atomic<WaitLoop*>& slot : loops_) {
+    const WaitLoop* const loop = slot.load(std::memory_order_acquire);
+    if (loop != nullptr) all += loop->sleepers();
   }
   return all;
 }
 
 bool Engines::any_needs_polling() const {
-  for (const std::atomic<Core*>& slot : cores_) {
-    const Core* const core = slot.load(std::memory_order_acquire);
-    if (core != nullptr && core->work.needs_polling()) return true;
+  for (const std::atomic<WaitLoop*>& slot : loops_) {
+    const WaitLoop* const loop = slot.load(std::memory_order_acquire);
+    if (loop != nullptr && loop->needs_polling()) return true;
   }
   return false;
 }

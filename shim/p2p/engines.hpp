@@ -13,6 +13,8 @@
 
 namespace shim::p2p {
 
+class WaitLoop;
+
 /// The engines of one process, at most kMost.
 ///
 /// A thread that blocks in one engine makes progress on all operations of its process (MPI-4.1
@@ -28,15 +30,15 @@ class Engines {
   const std::shared_ptr<EndedBases>& ended_bases() const { return ended_; }
 
   // --- for engines
-  void add(Core& core);
+  void add(WaitLoop& loop);
   /// Remove an engine. Call it while no thread is inside any engine of the process: a thread inside
   /// another engine may poll the removed one.
-  void remove(Core& core);
+  void remove(WaitLoop& loop);
   // relaxed: a thread that misses the last addition sees it soon
   bool are_several() const { return count_.load(std::memory_order_relaxed) > 1; }
   /// Poll the other engines; return the number of packets moved. @param pre_sleep the caller is
   /// about to sleep
-  int poll_others(const Core& own, bool pre_sleep);
+  int poll_others(const WaitLoop& own, bool pre_sleep);
   /// Return the number of threads that sleep in any engine; a hint.
   int sleepers() const;
   /// True if an engine has work that allows short sleeps only.
@@ -45,7 +47,7 @@ class Engines {
  private:
   base::Lock lock_;  ///< guards changes of the members below
   /// without gaps; each non-null entry is complete
-  std::array<std::atomic<Core*>, kMost> cores_{};
+  std::array<std::atomic<WaitLoop*>, kMost> loops_{};
   std::atomic<std::size_t> count_{0};
   std::shared_ptr<EndedBases> ended_ = std::make_shared<EndedBases>();
 };

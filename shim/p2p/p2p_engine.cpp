@@ -20,11 +20,11 @@ void Engine::add_transport(transport::Transport& transport) {
 }
 
 void Progress::set_oversubscribed(bool is_oversubscribed) {
-  core_->set_oversubscribed(is_oversubscribed);
+  core_->loop.set_oversubscribed(is_oversubscribed);
 }
 void Engine::release_ownership() { core_->release_ownership(); }
 
-bool Progress::may_spin() const { return core_->plan().spin > 0; }
+bool Progress::may_spin() const { return core_->loop.plan().spin > 0; }
 
 base::ProcessId Engine::self() const { return core_->spec.self; }
 
@@ -164,7 +164,7 @@ base::Result<bool> Progress::test(Request& request) {
 
 base::Status Progress::wait(Request& request) {
   RequestSubject subject(request);
-  SHIM_TRY(core_->wait([&] { return request.has_settled(); }, subject));
+  SHIM_TRY(core_->loop.wait([&] { return request.has_settled(); }, subject));
   return {};
 }
 
@@ -206,45 +206,38 @@ void ControlChannel::reset_peer(base::ProcessId process, const base::Error& reas
 
 base::Status Progress::progress() { return core_->progress(); }
 
-base::Status Core::progress() {
-  SHIM_TRY(round(true));
-  if (liveness.is_due()) [[unlikely]]
-    liveness.check();
-  return {};
-}
-
 void Progress::poll_active() { core_->poll_active(); }
 
 std::uint64_t Progress::add_progress(std::function<void()> work, std::function<void()> pre_sleep) {
   Guard guard = core_->enter();
-  return core_->work.add(std::move(work), std::move(pre_sleep));
+  return core_->loop.work().add(std::move(work), std::move(pre_sleep));
 }
 
 void Progress::remove_progress(std::uint64_t number) {
   Guard guard = core_->enter();
-  core_->work.remove(number, guard);
+  core_->loop.work().remove(number, guard);
 }
 
 base::Result<bool> Progress::wait_until(const std::function<bool()>& condition,
                                         base::Deadline deadline) {
   WaitFor subject("");
-  return core_->wait(condition, subject, deadline);
+  return core_->loop.wait(condition, subject, deadline);
 }
 
 base::Result<bool> Progress::wait_until(const std::function<bool()>& condition,
                                         WaitSubject& subject, base::Deadline deadline) {
-  return core_->wait(condition, subject, deadline);
+  return core_->loop.wait(condition, subject, deadline);
 }
 
 bool Progress::flush(base::Deadline deadline) {
   WaitFor subject("sent messages to leave this process");
-  auto flushed = core_->wait([this] { return core_->is_flushed(); }, subject, deadline);
+  auto flushed = core_->loop.wait([this] { return core_->is_flushed(); }, subject, deadline);
   return flushed && *flushed;
 }
 
 bool Progress::flush(const Context& context, base::Deadline deadline) {
   WaitFor subject("sent messages to leave this process, and for messages of freed receives");
-  auto flushed = core_->wait(
+  auto flushed = core_->loop.wait(
       [&] { return core_->has_no_freed_receives(context) && core_->is_flushed(); }, subject,
       deadline);
   return flushed && *flushed;
@@ -252,7 +245,7 @@ bool Progress::flush(const Context& context, base::Deadline deadline) {
 
 bool Progress::flush_all(base::Deadline deadline) {
   WaitFor subject("sent messages to leave this process, and for messages of freed receives");
-  auto quiet = core_->wait([this] { return is_quiet(); }, subject, deadline);
+  auto quiet = core_->loop.wait([this] { return is_quiet(); }, subject, deadline);
   return quiet && *quiet;
 }
 

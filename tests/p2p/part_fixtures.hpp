@@ -70,8 +70,11 @@ class StubTransport final : public transport::Transport {
   bool has_lost_packets(const transport::Link&) const override { return lost_packets; }
   bool any_lost_packets() const override { return lost_packets; }
   bool is_flushed() const override { return flushed; }
-  bool can_sleep() const override { return false; }
-  void sleep(std::int64_t, const LastCheck&, std::span<const int>) override {}
+  bool can_sleep() const override { return true; }
+  void sleep(std::int64_t, const LastCheck& last_check, std::span<const int>) override {
+    ++sleeps;
+    last_check();
+  }
   const Counts& counts() const override { return counts_; }
   transport::Matcher* matcher() override { return matches; }
   bool may_match() const override { return matches != nullptr; }
@@ -81,7 +84,7 @@ class StubTransport final : public transport::Transport {
   transport::Attempt attempt = transport::Attempt::done;
   std::vector<transport::Bytes> sent, arriving;
   transport::ShutdownNotice notice = transport::ShutdownNotice::not_expected;
-  int polls = 0, packets = 0;
+  int polls = 0, packets = 0, sleeps = 0;
   bool flushed = true, gone = false, lost_packets = false;
 
  private:
