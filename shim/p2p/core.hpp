@@ -29,8 +29,10 @@
 #include "shim/p2p/peers.hpp"
 #include "shim/p2p/pool.hpp"
 #include "shim/p2p/provider_matching.hpp"
+#include "shim/p2p/rendezvous.hpp"
 #include "shim/p2p/requests.hpp"
 #include "shim/p2p/services.hpp"
+#include "shim/p2p/shared_copies.hpp"
 #include "shim/p2p/transports.hpp"
 #include "shim/p2p/unexpected_messages.hpp"
 #include "shim/p2p/wait_loop.hpp"
@@ -80,6 +82,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   }
   bool deliver_to_self(Peer& self) override;
   int push(Peer& to);  ///< returns the number of packets moved
+  void push_data(Peer& to) override { push(to); }
   int push_all();
   bool has_output() const { return !busy_.empty(); }
 
@@ -125,13 +128,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void start_matched(ReceiveRequest& request, StoredMessage& message);
   void abandon(ReceiveRequest& request);
   void cancel(ReceiveRequest& request);
-
-  // --- core_rendezvous.cpp
-  void begin_long(ReceiveRequest& request, const MessageInfo& info, Peer& from);
-  int read_some();
-
-  // --- core_shared_copy.cpp
-  int write_some();
 
   // --- core_probe.cpp
   /// Return the first message that a user-plane receive would match now; null if there is none.
@@ -189,19 +185,19 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   }
   void on_cancelled(transport::MatchedReceive& receive) override { provider.on_cancelled(receive); }
   std::optional<transport::Placement> place(transport::ConstSpan beginning,
-                                            std::size_t bytes) override;
-  void on_placed(transport::ConstSpan header, std::size_t payload_bytes) override;
+                                            std::size_t bytes) override {
+    return rendezvous.place(beginning, bytes);
+  }
+  void on_placed(transport::ConstSpan header, std::size_t payload_bytes) override {
+    rendezvous.on_placed(header, payload_bytes);
+  }
   void handle_packet(transport::ConstSpan packet);
   void on_message(const MessageInfo& info, base::ContextId id);
   void on_whole_message(const WholeMessage& message);
   void deliver_posted(PostedReceive& posted, const MessageInfo& info, Context& context);
   void deliver_whole(PostedReceive& posted, const WholeMessage& message, Context& context);
   bool match_expected(const wire::EagerWords& message, transport::ConstSpan payload, bool is_whole);
-  void on_clear_to_send(const wire::ClearToSend& header);
   void on_finished(const wire::Finished& header);
-  ReceiveRequest* receiver_of(const wire::Data& header, std::size_t payload_bytes);
-  void on_data(const wire::Data& header, transport::ConstSpan payload);
-  void record_received_bytes(ReceiveRequest& request, std::size_t bytes);
   void on_control(const wire::Control& header, transport::ConstSpan payload);
 
   void drop_all(const std::vector<StoredMessage*>& messages);
@@ -232,8 +228,6 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                          Plane plane, std::uint64_t bytes) const;
   bool is_poll_due(std::uint64_t sent);
   void poll_after_sends();
-  void expect_reply(SendRequest& request);
-  wire::ReadyToSend announcement(SendRequest& request);
   template <typename Header>
   bool try_eager(Peer& to, const Header& header, transport::ConstSpan data);
   template <typename Header>
@@ -251,33 +245,10 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   transport::Matcher* matcher_for(const Peer& to, const wire::Eager& message) const;
   void end(ReceiveRequest& request, const MessageStatus& outcome,
            std::optional<base::Error> error) override;
-  void end_long(ReceiveRequest& request);
   void unlink(SendRequest& request);
   void unlink(ReceiveRequest& request);
-  void request_data(ReceiveRequest& request);
-  bool may_be_streamed(const SendRequest& request) const;
-  bool is_streamed(const ReceiveRequest& request) const;
-  transport::RemoteMemory offer(SendRequest& request);
-  bool may_read(const ReceiveRequest& request) const;
-  bool may_read_on(const ReceiveRequest& request) const;
-  bool read_chunk(ReceiveRequest& request);
-  base::Result<transport::Attempt> read_on(ReceiveRequest& request);
-  bool read_offered(ReceiveRequest& request);
-  bool end_if_read(ReceiveRequest& request);
-  bool give_up_reading(ReceiveRequest& request, const base::Error* why);
-  bool is_for_two(const ReceiveRequest& request) const;
-  bool begin_sharing(ReceiveRequest& request);
-  enum class CopyState : std::uint8_t { waits, moved, over };
-  CopyState copy_shared(ReceiveRequest& request);
-  void read_now(ReceiveRequest& waiting);
-  void end_sharing(ReceiveRequest& request);
-  void give_up_sharing(Peer& from);
-  void stop_sharing(ReceiveRequest& request);
-  bool write_parts(const wire::Share& share);
-  void on_share(const wire::Share& header);
-
   int progress_all(Guard& guard, bool thorough, base::Status& status) override;
-  bool has_own_output() const override { return has_output() || !reads_.empty(); }
+  bool has_own_output() const override { return has_output() || rendezvous.has_reads(); }
   void check_liveness() override { liveness.check(); }
   [[gnu::hot]] int poll_all(bool thorough, base::Status& status);
   [[gnu::hot]] bool may_take_fast_path(const ExpectedRecv& expected);
@@ -294,15 +265,11 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   std::uint64_t bytes_since_poll_ = 0;  ///< bytes sent since the last complete poll
   IdTable<SendRequest> send_ids_;
   std::uint64_t messages_numbered_ = 0;  ///< number of the last message
-  IdTable<ReceiveRequest> receive_ids_;
 
   Peers peers_;
   UnexpectedMessages unexpected_{spec.self, spec.settings.unexpected_bytes, peers_, *this, counts};
   std::vector<Peer*> busy_;
   std::vector<Peer*> unrouted_;
-  RequestList<ReceiveRequest, Streaming> reads_;
-  std::size_t long_sends_ = 0;      ///< announced and not ended
-  std::deque<wire::Share> shares_;  ///< messages of ours that their receivers read and we may write
 
   const bool may_match_in_provider_;  ///< transports may match
 
@@ -372,6 +339,22 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                  .engines = *engines_,
                  .reporter = reporter,
                  .actions = *this}};
+  SharedCopies shared_copies{{.router = spec.router,
+                              .send_ids = send_ids_,
+                              .output = *this,
+                              .failures = liveness,
+                              .reads = rendezvous,
+                              .load = loop,
+                              .counts = counts}};
+  Rendezvous rendezvous{{.single_copy = spec.settings.single_copy,
+                         .log = spec.log,
+                         .send_ids = send_ids_,
+                         .output = *this,
+                         .operations = *this,
+                         .failures = liveness,
+                         .sharing = shared_copies,
+                         .load = loop,
+                         .counts = counts}};
 };
 
 // Bytes sent between two polls, so that a throttle request of an overloaded receiver is seen in

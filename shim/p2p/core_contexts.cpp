@@ -69,7 +69,7 @@ Core::~Core() {
   engines_->remove(loop);
   peers_.for_each([&](Peer& peer) {
     // the sender must stop writing to the receive buffer before the program reuses it
-    if (peer.shared != nullptr) stop_sharing(*peer.shared);
+    if (peer.shared != nullptr) shared_copies.stop(*peer.shared);
     // the provider must stop using the buffers of its receives
     while (!peer.provider_receives.empty()) {
       ReceiveRequest& request = peer.provider_receives.front();

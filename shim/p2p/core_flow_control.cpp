@@ -22,7 +22,7 @@ void Core::announce_queued(Peer& to) {
     if (request == nullptr || request->cancel_requested ||
         request->header.kind == wire::PacketType::ready_to_send)
       continue;
-    const wire::ReadyToSend header = announcement(*request);
+    const wire::ReadyToSend header = rendezvous.announce(*request);
     std::memcpy(queued.header.data(), &header, sizeof header);
     queued.header_bytes = sizeof header;
   }

@@ -20,8 +20,8 @@ int Core::progress_all(Guard& guard, bool thorough, base::Status& status) {
   }
   int moved = poll_all(thorough, status);
   if (!busy_.empty()) moved += push_all();
-  if (!reads_.empty()) moved += read_some();
-  if (!shares_.empty()) moved += write_some();
+  if (rendezvous.has_reads()) moved += rendezvous.read_some();
+  if (shared_copies.has_writes()) moved += shared_copies.write_some(rendezvous.has_reads());
   if (!unrouted_.empty()) route_waiting(guard);
   if (inbox_.has_work()) {
     guard.unlock();

@@ -195,14 +195,14 @@ void Core::handle_packet(transport::ConstSpan packet) {
       }
       break;
     case wire::PacketType::clear_to_send:
-      if (auto header = wire::read<wire::ClearToSend>(packet)) on_clear_to_send(*header);
+      if (auto header = wire::read<wire::ClearToSend>(packet)) rendezvous.on_clear_to_send(*header);
       break;
     case wire::PacketType::share:
-      if (auto header = wire::read<wire::Share>(packet)) on_share(*header);
+      if (auto header = wire::read<wire::Share>(packet)) shared_copies.on_share(*header);
       break;
     case wire::PacketType::data:
       if (auto header = wire::read<wire::Data>(packet))
-        on_data(*header, packet.subspan(sizeof *header));
+        rendezvous.on_data(*header, packet.subspan(sizeof *header));
       break;
     case wire::PacketType::finished:
       if (auto header = wire::read<wire::Finished>(packet)) on_finished(*header);
@@ -280,8 +280,8 @@ bool Core::may_take_fast_path(const ExpectedRecv& expected) {
   if (context.has_failures || matching.has_posted() ||
       matching.find_unexpected(expected.address.rank, expected.address.tag) != nullptr)
     return false;
-  if (!busy_.empty() || !reads_.empty() || !shares_.empty() || !unrouted_.empty() ||
-      !inbox_.is_empty())
+  if (!busy_.empty() || rendezvous.has_reads() || shared_copies.has_writes() ||
+      !unrouted_.empty() || !inbox_.is_empty())
     return false;
   if (++fast_paths_in_a_row_ < kMaxFastPathsInARow) [[likely]]
     return true;
@@ -412,7 +412,7 @@ base::Result<MessageStatus> Core::receive(const MessageAddress& from, const type
 
 void Core::deliver(ReceiveRequest& request, const MessageInfo& info, Context& context) {
   if (info.kind == wire::PacketType::ready_to_send)
-    return begin_long(request, info, peer(context, info.source));
+    return rendezvous.begin(request, info, peer(context, info.source));
   if (info.kind == wire::PacketType::eager_synchronous) {
     wire::Finished reply;
     reply.send = info.number;
@@ -492,18 +492,12 @@ void Core::start_matched(ReceiveRequest& request, StoredMessage& message) {
 }
 
 void Core::unlink(ReceiveRequest& request) {
-  if (request.id != 0) receive_ids_.remove(std::exchange(request.id, 0));
-  if (std::exchange(request.reading, false)) reads_.erase(reads_.iterator_to(request));
-  request.read.reset();
+  rendezvous.forget(request);
   if (request.with_provider) {
     provider.detach(request);
     drop(*request.address.context);
   }
-  if (request.peer != nullptr) {
-    stop_sharing(request);
-    Peer& from = *std::exchange(request.peer, nullptr);
-    from.incoming.erase(from.incoming.iterator_to(request));
-  }
+  if (request.peer != nullptr) rendezvous.forget_sender(request);
   if (std::exchange(request.posted, false)) {
     provider.remove_posted(request);
     Context& context = *request.address.context;

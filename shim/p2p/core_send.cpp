@@ -208,21 +208,15 @@ base::Status Core::start(SendRequest& request, Guard& guard) {
   if (is_eager) {
     ++counts.eager_sent;
     if (request.mode == SendMode::synchronous) {
-      expect_reply(request);
+      expect_reply(request, send_ids_);
       request.header.kind = wire::PacketType::eager_synchronous;
     }
     transmit(*to, wire::NumberedEager{request.header, request.number}, &request);
   } else {
-    transmit(*to, announcement(request), &request);
+    transmit(*to, rendezvous.announce(request), &request);
   }
   if (is_poll_due(is_eager ? request.data.bytes() : 0)) poll_after_sends();
   return {};
-}
-
-void Core::expect_reply(SendRequest& request) {
-  request.awaits_reply = true;
-  if (request.id == 0) request.id = send_ids_.add(request);
-  request.number = request.id;
 }
 
 base::Result<Request*> Core::begin(SendRequest& request, Guard& guard, bool keep_copy) {
@@ -250,8 +244,7 @@ void Core::on_finished(const wire::Finished& header) {
 
 void Core::unlink(SendRequest& request) {
   if (request.id != 0) send_ids_.remove(std::exchange(request.id, 0));
-  if (std::exchange(request.is_long, false)) --long_sends_;
-  request.offer.reset();
+  rendezvous.forget(request);
   if (request.peer == nullptr) return;
   Peer& to = *std::exchange(request.peer, nullptr);
   to.unfinished.erase(to.unfinished.iterator_to(request));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sends and receives in progress, and unexpected messages.
-// Plain records; the protocols are in core_send.cpp, core_receive.cpp and core_rendezvous.cpp,
+// Plain records; the protocols are in core_send.cpp, core_receive.cpp and rendezvous.hpp,
 // always under the engine's lock.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include "shim/p2p/matching.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/p2p/payload.hpp"
+#include "shim/p2p/pool.hpp"
 #include "shim/p2p/wire.hpp"
 #include "shim/transport/matching.hpp"
 
@@ -219,6 +220,14 @@ inline MessageInfo info_of(const wire::ReadyToSend& header, transport::ConstSpan
 /// True if the packet holds as many bytes as its header states.
 inline bool is_whole(const MessageInfo& info) {
   return info.kind == wire::PacketType::ready_to_send || info.payload.size() == info.bytes;
+}
+
+/// Let a send end only with its receiver's answer, which names the send by the number of the
+/// message.
+inline void expect_reply(SendRequest& request, IdTable<SendRequest>& ids) {
+  request.awaits_reply = true;
+  if (request.id == 0) request.id = ids.add(request);
+  request.number = request.id;
 }
 
 /// An unexpected message; owns its payload.

@@ -24,6 +24,11 @@ class PacketOutput {
     transmit_bytes(to, wire::bytes_of(header), request);
   }
 
+  /// Send the data packets of the peer's long messages for which there is space.
+  virtual void push_data(Peer& to) = 0;
+  /// Find the link to a peer in the next round.
+  virtual void request_route(Peer& to) = 0;
+
  protected:
   ~PacketOutput() = default;
 
@@ -88,6 +93,46 @@ class LivenessActions {
 
  protected:
   ~LivenessActions() = default;
+};
+
+/// States whether processes outnumber cores.
+class CoreLoad {
+ public:
+  virtual bool is_oversubscribed() const = 0;
+
+ protected:
+  ~CoreLoad() = default;
+};
+
+/// Long messages that this process reads.
+class ReadQueue {
+ public:
+  /// Read a message that has waited for the shared copy.
+  virtual void read_now(ReceiveRequest& waiting) = 0;
+
+ protected:
+  ~ReadQueue() = default;
+};
+
+/// Receives long messages that their sender copies, too (shared_copies.hpp).
+class CopySharing {
+ public:
+  enum class State : std::uint8_t { waits, moved, over };
+  /// True if copying together is worth it. @param sends_long this process sends long messages, too
+  virtual bool is_for_two(const ReceiveRequest& request, bool sends_long) const = 0;
+  /// Return false if the two processes share no memory. Otherwise the request may be gone.
+  virtual bool begin(ReceiveRequest& request) = 0;
+  /// Copy one part, or check whether the sender has finished its parts. The request may be gone if
+  /// data has moved.
+  virtual State copy(ReceiveRequest& request) = 0;
+  /// Cancel the reservation of the shared copy: the message that has it and all that wait for it
+  /// are read alone.
+  virtual void give_up(Peer& from) = 0;
+  /// Release the shared copy of a receive that ends early.
+  virtual void stop(ReceiveRequest& request) = 0;
+
+ protected:
+  ~CopySharing() = default;
 };
 
 /// Ends all collectives of a communicator, at all members.

@@ -12,6 +12,7 @@
 #include "shim/p2p/engine_lock.hpp"
 #include "shim/p2p/engines.hpp"
 #include "shim/p2p/progress_work.hpp"
+#include "shim/p2p/services.hpp"
 #include "shim/p2p/transports.hpp"
 #include "shim/p2p/wait_reporter.hpp"
 
@@ -33,7 +34,7 @@ class RoundActions {
 };
 
 /// Callers do not hold the engine's lock unless stated otherwise.
-class WaitLoop {
+class WaitLoop final : public CoreLoad {
  public:
   /// Collaborators of the part; all must outlive it.
   struct Uses {
@@ -67,7 +68,9 @@ class WaitLoop {
   void set_oversubscribed(bool is_oversubscribed) {
     is_oversubscribed_.store(is_oversubscribed, std::memory_order_relaxed);
   }
-  bool is_oversubscribed() const { return is_oversubscribed_.load(std::memory_order_relaxed); }
+  bool is_oversubscribed() const override {
+    return is_oversubscribed_.load(std::memory_order_relaxed);
+  }
   const WaitPlan& plan() const {
     return is_oversubscribed() ? plans_.oversubscribed : plans_.undersubscribed;
   }

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -59,10 +61,21 @@ class StubTransport final : public transport::Transport {
     for (const transport::Bytes& packet : std::exchange(arriving, {})) sink.on_packet(packet);
     return packets;
   }
-  base::Result<transport::Attempt> try_read(transport::Link&, std::uint64_t,
-                                            std::span<std::byte>) override {
-    return transport::Attempt::unsupported;
+  /// The other process's memory is this process's.
+  base::Result<transport::Attempt> try_read(transport::Link&, std::uint64_t address,
+                                            std::span<std::byte> into) override {
+    if (reading == transport::Attempt::done)
+      std::memcpy(into.data(), reinterpret_cast<const void*>(address), into.size());
+    return reading;
   }
+  base::Result<transport::Attempt> try_write(transport::Link&, std::uint64_t address,
+                                             transport::ConstSpan bytes) override {
+    if (reading == transport::Attempt::done && !bytes.empty())
+      std::memcpy(reinterpret_cast<void*>(address), bytes.data(), bytes.size());
+    return reading;
+  }
+  transport::CooperativeCopy* cooperative_copy_from(transport::Link&) override { return copy; }
+  transport::CooperativeCopy* cooperative_copy_to(transport::Link&) override { return copy; }
   bool is_gone(const transport::Link&) const override { return gone; }
   transport::ShutdownNotice shutdown_notice(const transport::Link&) const override {
     return notice;
@@ -82,6 +95,8 @@ class StubTransport final : public transport::Transport {
   transport::Matcher* matches = nullptr;
   transport::Link link;
   transport::Attempt attempt = transport::Attempt::done;
+  transport::Attempt reading = transport::Attempt::unsupported;
+  transport::CooperativeCopy* copy = nullptr;
   std::vector<transport::Bytes> sent, arriving;
   transport::ShutdownNotice notice = transport::ShutdownNotice::not_expected;
   int polls = 0, packets = 0, sleeps = 0;
@@ -127,7 +142,10 @@ class RecordedOutput final : public PacketOutput {
     if (taken.size() != 1 || taken.front().to != &to) return std::nullopt;
     return wire::read<Header>(taken.front().header);
   }
+  void push_data(Peer& to) override { pushed.push_back(&to); }
+  void request_route(Peer& to) override { routes.push_back(&to); }
   std::vector<Sent> sent;
+  std::vector<const Peer*> pushed, routes;
 
  private:
   void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request) override {
@@ -147,6 +165,7 @@ class RecordedEnds final : public OperationEnder {
   }
   void end(ReceiveRequest& request, const MessageStatus& outcome,
            std::optional<base::Error> error) override {
+    if (forget) forget(request);
     if (std::exchange(request.posted, false))
       request.address.context->matching(request.address.plane).remove(request);
     if (Peer* const peer = std::exchange(request.peer, nullptr)) {
@@ -157,6 +176,8 @@ class RecordedEnds final : public OperationEnder {
     request.complete(outcome, std::move(error));
     receives.push_back(&request);
   }
+  /// Removes a receive that ends from the lists of the part; may be empty.
+  std::function<void(ReceiveRequest&)> forget;
   std::vector<const SendRequest*> sends;
   std::vector<const ReceiveRequest*> receives;
 };

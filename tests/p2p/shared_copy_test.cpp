@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests long messages that both processes copy (shim/p2p/core_shared_copy.cpp).
+// Tests long messages that both processes copy (shim/p2p/shared_copies.hpp).
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {

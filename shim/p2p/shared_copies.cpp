@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements long messages that both processes copy (transport/cooperative_copy.hpp).
-// While the receiver reads parts of a message, a sender that is inside the engine writes other
-// parts, because two cores copy at twice the rate of one.
+#include "shim/p2p/shared_copies.hpp"
+
 #include <sched.h>
 
 #include <algorithm>
-
-#include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
 
@@ -35,13 +32,13 @@ struct ByteRange {
 /// True if copying together is worth it. False if processes outnumber cores, because others need
 /// the sender's core, or if this process sends long messages, too: then usually all do, no core is
 /// idle, and many small parts would take longer.
-bool Core::is_for_two(const ReceiveRequest& request) const {
+bool SharedCopies::is_for_two(const ReceiveRequest& request, bool sends_long) const {
   return request.wanted >= kMinShared && request.into.is_one_run() && request.peer->can_write &&
-         long_sends_ == 0 && !loop.is_oversubscribed();
+         !sends_long && !load_.is_oversubscribed();
 }
 
 /// Return false if the two processes share no memory. Otherwise the request may be gone.
-bool Core::begin_sharing(ReceiveRequest& request) {
+bool SharedCopies::begin(ReceiveRequest& request) {
   Peer& from = *request.peer;
   request.shared_copy = from.transport->cooperative_copy_from(*from.link);
   if (request.shared_copy == nullptr) return from.can_write = false;
@@ -53,13 +50,13 @@ bool Core::begin_sharing(ReceiveRequest& request) {
   wanted.send = request.remote_send;
   wanted.address = reinterpret_cast<std::uintptr_t>(request.into.window(0, 1).data());
   wanted.bytes = request.wanted;
-  transmit(from, wanted);
+  output_.transmit(from, wanted);
   return true;
 }
 
 /// Copy one part, or check whether the sender has finished its parts. The request may be gone if
 /// data has moved.
-Core::CopyState Core::copy_shared(ReceiveRequest& request) {
+SharedCopies::State SharedCopies::copy(ReceiveRequest& request) {
   Peer& from = *request.peer;
   if (const auto parts = request.shared_copy->claim(request.generation); parts.count != 0) {
     request.parts -= parts.count;
@@ -67,8 +64,8 @@ Core::CopyState Core::copy_shared(ReceiveRequest& request) {
     auto read = from.transport->try_read(*from.link, request.remote_address + own.offset,
                                          request.into.window(own.offset, own.bytes));
     if (!read && read.error().error_class() == base::ErrorClass::proc_aborted) {
-      liveness.fail_link(from, read.error());
-      return CopyState::moved;
+      failures_.fail_link(from, read.error());
+      return State::moved;
     }
     request.shared_copy->heartbeat(base::now_ns());
     // After a failed read, stop sharing: once the sender has finished its parts, this process reads
@@ -77,28 +74,21 @@ Core::CopyState Core::copy_shared(ReceiveRequest& request) {
       request.is_read_alone = true;
       request.parts -= request.shared_copy->close(request.generation);
     }
-    return CopyState::moved;
+    return State::moved;
   }
-  if (!request.shared_copy->is_complete(request.parts)) return CopyState::waits;
+  if (!request.shared_copy->is_complete(request.parts)) return State::waits;
   const bool is_whole = !request.is_read_alone && !request.shared_copy->was_refused();
-  end_sharing(request);
+  end(request);
   if (is_whole)
     request.received = request.wanted;
   else
     from.can_write = false;  // read again from the beginning, alone
-  return CopyState::over;
-}
-
-/// Queue a message for reading that has waited for the shared copy.
-void Core::read_now(ReceiveRequest& waiting) {
-  waiting.waits_for_shared_copy = false;
-  waiting.reading = true;
-  reads_.push_back(waiting);
+  return State::over;
 }
 
 /// Release the shared copy, and reserve it for the next message that waits for it. That message may
 /// still be read alone (give_up_sharing). While messages wait, Peer::shared is not null.
-void Core::end_sharing(ReceiveRequest& request) {
+void SharedCopies::end(ReceiveRequest& request) {
   Peer& from = *request.peer;
   request.shared_copy = nullptr;
   from.shared = nullptr;
@@ -107,36 +97,36 @@ void Core::end_sharing(ReceiveRequest& request) {
       [](const ReceiveRequest& other) { return other.waits_for_shared_copy; });
   if (next == from.incoming.end()) return;
   from.shared = &*next;
-  read_now(*next);
+  reads_.read_now(*next);
 }
 
 /// Cancel the reservation of the shared copy: the message that has it and all that wait for it are
 /// read alone.
-void Core::give_up_sharing(Peer& from) {
+void SharedCopies::give_up(Peer& from) {
   from.shared = nullptr;
   for (ReceiveRequest& request : from.incoming)
-    if (request.waits_for_shared_copy) read_now(request);
+    if (request.waits_for_shared_copy) reads_.read_now(request);
 }
 
 /// Release the shared copy of a receive that ends early. First wait until a sender that is writing
 /// a part has finished, which takes microseconds once it runs.
-void Core::stop_sharing(ReceiveRequest& request) {
+void SharedCopies::stop(ReceiveRequest& request) {
   request.waits_for_shared_copy = false;
   if (request.peer->shared != &request) return;
   if (request.shared_copy != nullptr) {
     request.parts -= request.shared_copy->close(request.generation);
     const bool is_gone = request.peer->failure.has_value();
     while (!is_gone && !request.shared_copy->is_complete(request.parts) &&
-           !spec.router->has_died(request.peer->process))
+           !router_->has_died(request.peer->process))
       sched_yield();
   }
-  end_sharing(request);
+  end(request);
 }
 
-void Core::on_share(const wire::Share& header) {
+void SharedCopies::on_share(const wire::Share& header) {
   SendRequest* request = send_ids_.find(header.send);
   if (request == nullptr || request->streaming || header.bytes > request->data.bytes()) {
-    ++counts.stale_dropped;
+    ++counts_.stale_dropped;
     return;
   }
   shares_.push_back(header);
@@ -144,9 +134,9 @@ void Core::on_share(const wire::Share& header) {
 
 /// Write only if no messages are to be read: two processes that write into each other's memory at
 /// once take longer than two that only read.
-int Core::write_some() {
+int SharedCopies::write_some(bool has_reads) {
   int written = 0;
-  while (written < kWritesPerRound && !shares_.empty() && reads_.empty()) {
+  while (written < kWritesPerRound && !shares_.empty() && !has_reads) {
     if (write_parts(shares_.front()))
       ++written;
     else
@@ -156,7 +146,7 @@ int Core::write_some() {
 }
 
 /// Return false if nothing is left to write, or the part is not ours.
-bool Core::write_parts(const wire::Share& share) {
+bool SharedCopies::write_parts(const wire::Share& share) {
   SendRequest* request = send_ids_.find(share.send);
   if (request == nullptr || request->peer == nullptr || request->peer->link == nullptr)
     return false;
@@ -175,7 +165,7 @@ bool Core::write_parts(const wire::Share& share) {
   const bool is_written = written && *written == transport::Attempt::done;
   if (is_written) {
     copy->report_written(share.generation, parts.count);
-    counts.parts_written += parts.count;
+    counts_.parts_written += parts.count;
   } else {
     copy->report_refused(share.generation, parts.count);
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements long messages: the receiver reads them, or requests data packets.
+#include "shim/p2p/rendezvous.hpp"
+
 #include <algorithm>
 #include <array>
 #include <string>
-
-#include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
 
@@ -29,11 +28,11 @@ constexpr std::size_t kPiecesAtOnce = 128;
 }  // namespace
 
 /// Return the announcement of a message whose data stays here until the receiver wants it.
-wire::ReadyToSend Core::announcement(SendRequest& request) {
-  ++counts.rendezvous_sent;
+wire::ReadyToSend Rendezvous::announce(SendRequest& request) {
+  ++counts_.rendezvous_sent;
   request.is_long = true;
   ++long_sends_;
-  expect_reply(request);
+  expect_reply(request, send_ids_);
   request.header.kind = wire::PacketType::ready_to_send;
   request.header.bytes = 0;
   const transport::RemoteMemory memory = offer(request);
@@ -42,14 +41,14 @@ wire::ReadyToSend Core::announcement(SendRequest& request) {
 
 /// The sender's decision: true if it waits until the message has left, and copying twice is faster
 /// than a read.
-bool Core::may_be_streamed(const SendRequest& request) const {
+bool Rendezvous::may_be_streamed(const SendRequest& request) const {
   if (request.caller == Caller::returns_at_once) return false;
   const transport::StreamBudget budget = request.peer->transport->stream_budget();
   const std::uint64_t bytes = request.data.bytes();
   const bool is_of_collective = request.address.plane ==
                                 Plane::collective;  // other members send at the same time
   if (request.caller == Caller::waits_for_several) return bytes <= budget.for_each;
-  if (!loop.is_oversubscribed())
+  if (!load_.is_oversubscribed())
     return bytes <= std::max(kMaxStreamed, is_of_collective ? budget.for_each : budget.all);
   return bytes <= budget.for_each && (bytes >= kMinStreamedOversubscribed || is_of_collective);
 }
@@ -57,7 +56,7 @@ bool Core::may_be_streamed(const SendRequest& request) const {
 /// The receiver's decision: true if the message is streamed instead of read, because both processes
 /// wait for it. A receiver that does other work meanwhile reads instead, so that the sender need
 /// not wait for it.
-bool Core::is_streamed(const ReceiveRequest& request) const {
+bool Rendezvous::is_streamed(const ReceiveRequest& request) const {
   const Peer& from = *request.peer;
   return request.caller != Caller::returns_at_once && request.remote_key == kSenderWaits &&
          from.link != nullptr && !from.transport->needs_offers();
@@ -65,18 +64,18 @@ bool Core::is_streamed(const ReceiveRequest& request) const {
 
 /// Return the location of the message's data for its announcement. Register the data if the
 /// transport needs that.
-transport::RemoteMemory Core::offer(SendRequest& request) {
+transport::RemoteMemory Rendezvous::offer(SendRequest& request) {
   Peer& to = *request.peer;
   if (!to.transport->needs_offers())
     return {request.data.address(), may_be_streamed(request) ? kSenderWaits : 0};
-  if (!spec.settings.single_copy || request.data.bytes() == 0 || !request.data.is_one_run())
-    return {};
+  if (!single_copy_ || request.data.bytes() == 0 || !request.data.is_one_run()) return {};
   request.offer = to.transport->offer(*to.link, request.data.all());
   return request.offer == nullptr ? transport::RemoteMemory{} : request.offer->memory();
 }
 
-void Core::begin_long(ReceiveRequest& request, const MessageInfo& info, Peer& from) {
-  if (from.failure) return end(request, {info.source, info.tag, 0}, from.failure->clone());
+void Rendezvous::begin(ReceiveRequest& request, const MessageInfo& info, Peer& from) {
+  if (from.failure)
+    return operations_.end(request, {info.source, info.tag, 0}, from.failure->clone());
   request.matched_source = info.source;
   request.matched_tag = info.tag;
   request.remote_send = info.number;
@@ -90,7 +89,7 @@ void Core::begin_long(ReceiveRequest& request, const MessageInfo& info, Peer& fr
   from.incoming.push_back(request);
   if (request.wanted != 0 && (info.address == 0 || !may_read(request) || is_streamed(request)))
     return request_data(request);
-  if (from.shared != nullptr && is_for_two(request)) {
+  if (from.shared != nullptr && sharing_.is_for_two(request, sends_long())) {
     request.waits_for_shared_copy = true;
     return;
   }
@@ -99,24 +98,24 @@ void Core::begin_long(ReceiveRequest& request, const MessageInfo& info, Peer& fr
   if (from.link != nullptr) {
     read_chunk(request);
   } else {
-    request_route(from);
+    output_.request_route(from);
   }
 }
 
 /// True if the sender's memory may be read, as far as is known without the link.
-bool Core::may_read(const ReceiveRequest& request) const {
-  return spec.settings.single_copy && request.peer->can_read &&
+bool Rendezvous::may_read(const ReceiveRequest& request) const {
+  return single_copy_ && request.peer->can_read &&
          (request.into.is_one_run() || request.into.is_of_long_runs(0));
 }
 
 /// True if the transport can read into the buffer; a buffer with holes needs a transport that reads
 /// without registration.
-bool Core::may_read_on(const ReceiveRequest& request) const {
+bool Rendezvous::may_read_on(const ReceiveRequest& request) const {
   return request.into.is_one_run() || (!request.peer->transport->needs_offers() &&
                                        request.into.is_of_long_runs(request.received));
 }
 
-int Core::read_some() {
+int Rendezvous::read_some() {
   int moved = 0;
   for (int i = 0; i < kReadsPerRound && !reads_.empty(); ++i) {
     ReceiveRequest& request = reads_.front();
@@ -127,7 +126,7 @@ int Core::read_some() {
 }
 
 /// Return true if data or state has changed; the request may be gone then.
-bool Core::read_chunk(ReceiveRequest& request) {
+bool Rendezvous::read_chunk(ReceiveRequest& request) {
   Peer& from = *request.peer;
   if (request.received != request.wanted && !may_read_on(request)) {
     request_data(request);
@@ -136,11 +135,12 @@ bool Core::read_chunk(ReceiveRequest& request) {
   if (from.transport->needs_offers()) return read_offered(request);
   const bool may_begin = request.shared_copy == nullptr && request.received == 0 &&
                          (from.shared == nullptr || from.shared == &request);
-  if (may_begin && is_for_two(request) && begin_sharing(request)) return true;
-  if (may_begin && from.shared != nullptr) give_up_sharing(from);
+  if (may_begin && sharing_.is_for_two(request, sends_long()) && sharing_.begin(request))
+    return true;
+  if (may_begin && from.shared != nullptr) sharing_.give_up(from);
   if (request.shared_copy != nullptr) {
-    const CopyState sharing = copy_shared(request);
-    if (sharing != CopyState::over) return sharing == CopyState::moved;
+    const CopySharing::State sharing = sharing_.copy(request);
+    if (sharing != CopySharing::State::over) return sharing == CopySharing::State::moved;
   }
   if (request.received != request.wanted) {
     auto read = read_on(request);
@@ -153,7 +153,7 @@ bool Core::read_chunk(ReceiveRequest& request) {
 }
 
 /// Read the next chunk of the missing bytes, and count it.
-base::Result<transport::Attempt> Core::read_on(ReceiveRequest& request) {
+base::Result<transport::Attempt> Rendezvous::read_on(ReceiveRequest& request) {
   Peer& from = *request.peer;
   const std::uint64_t address = request.remote_address + request.received;
   const std::uint64_t most = std::min(kReadChunkBytes, request.wanted - request.received);
@@ -172,7 +172,7 @@ base::Result<transport::Attempt> Core::read_on(ReceiveRequest& request) {
 }
 
 /// Read over a transport that completes the read asynchronously.
-bool Core::read_offered(ReceiveRequest& request) {
+bool Rendezvous::read_offered(ReceiveRequest& request) {
   Peer& from = *request.peer;
   if (request.received == request.wanted) return end_if_read(request);
   if (request.read == nullptr) {
@@ -192,34 +192,37 @@ bool Core::read_offered(ReceiveRequest& request) {
 }
 
 /// Complete the receive; return false while bytes are missing.
-bool Core::end_if_read(ReceiveRequest& request) {
+bool Rendezvous::end_if_read(ReceiveRequest& request) {
   if (request.received != request.wanted) return false;
   Peer& from = *request.peer;
   wire::Finished reply;
   reply.send = request.remote_send;
-  if (request.wanted != 0) ++counts.single_copies;
+  if (request.wanted != 0) ++counts_.single_copies;
   // for collectives only: they keep their context, whereas those of other receives may be gone
   if (request.address.plane == Plane::collective && request.address.tag < kFirstPartitionTag)
     request.address.context->has_unconfirmed_reads.store(true, std::memory_order_relaxed);
   end_long(request);  // before the reply: if that fails, it ends all operations with this peer
-  transmit(from, reply);
+  output_.transmit(from, reply);
   return true;
 }
 
 /// Request the missing bytes as packets, unless the sender is gone. Return true: state has changed.
-bool Core::give_up_reading(ReceiveRequest& request, const base::Error* why) {
+bool Rendezvous::give_up_reading(ReceiveRequest& request, const base::Error* why) {
   Peer& from = *request.peer;
   if (why != nullptr && why->error_class() == base::ErrorClass::proc_aborted) {
-    liveness.fail_link(from, *why);
+    failures_.fail_link(from, *why);
     return true;
   }
-  if (why != nullptr) warn("reading a peer's memory failed; using packets instead: " + why->text());
+  if (why != nullptr && log_ != nullptr)
+    log_->write_if_wanted(base::LogLevel::warn, [&] {
+      return "reading a peer's memory failed; using packets instead: " + why->text();
+    });
   from.can_read = false;
   request_data(request);
   return true;
 }
 
-void Core::request_data(ReceiveRequest& request) {
+void Rendezvous::request_data(ReceiveRequest& request) {
   if (std::exchange(request.reading, false)) reads_.erase(reads_.iterator_to(request));
   request.id = receive_ids_.add(request);
   wire::ClearToSend reply;
@@ -227,15 +230,15 @@ void Core::request_data(ReceiveRequest& request) {
   reply.receive = request.id;
   reply.offset = request.received;
   reply.bytes = request.wanted - request.received;
-  transmit(*request.peer, reply);
+  output_.transmit(*request.peer, reply);
 }
 
-void Core::on_clear_to_send(const wire::ClearToSend& header) {
+void Rendezvous::on_clear_to_send(const wire::ClearToSend& header) {
   SendRequest* request = send_ids_.find(header.send);
   if (request == nullptr || request->streaming) return;
   std::uint64_t bytes = request->data.bytes();
   if (header.bytes == 0 || header.offset > bytes || header.bytes > bytes - header.offset) {
-    ++counts.stale_dropped;
+    ++counts_.stale_dropped;
     return;
   }
   request->remote_receive = header.receive;
@@ -244,35 +247,36 @@ void Core::on_clear_to_send(const wire::ClearToSend& header) {
   request->streaming = true;
   Peer& to = *request->peer;
   to.streams.push_back(*request);
-  push(to);
+  output_.push_data(to);
 }
 
 /// Return the receive of these bytes; null if none waits for them.
-ReceiveRequest* Core::receiver_of(const wire::Data& header, std::size_t payload_bytes) {
+ReceiveRequest* Rendezvous::receiver_of(const wire::Data& header, std::size_t payload_bytes) {
   ReceiveRequest* request = receive_ids_.find(header.receive);
   const bool fits = request != nullptr && header.offset <= request->wanted &&
                     payload_bytes <= request->wanted - header.offset;
   return fits ? request : nullptr;
 }
 
-void Core::on_data(const wire::Data& header, transport::ConstSpan payload) {
+void Rendezvous::on_data(const wire::Data& header, transport::ConstSpan payload) {
   ReceiveRequest* request = receiver_of(header, payload.size());
   if (request == nullptr) {
-    ++counts.stale_dropped;
+    ++counts_.stale_dropped;
     return;
   }
   request->into.put(header.offset, payload);
   record_received_bytes(*request, payload.size());
 }
 
-void Core::record_received_bytes(ReceiveRequest& request, std::size_t bytes) {
+void Rendezvous::record_received_bytes(ReceiveRequest& request, std::size_t bytes) {
   request.received += bytes;
   if (request.received == request.wanted) end_long(request);
 }
 
 /// Return the receive buffer for the bytes of a long message. Called for each piece, because the
 /// receive may end in between.
-std::optional<transport::Placement> Core::place(transport::ConstSpan beginning, std::size_t bytes) {
+std::optional<transport::Placement> Rendezvous::place(transport::ConstSpan beginning,
+                                                      std::size_t bytes) {
   if (beginning.empty() || static_cast<wire::PacketType>(beginning[0]) != wire::PacketType::data)
     return std::nullopt;
   const auto header = wire::read<wire::Data>(beginning);
@@ -283,18 +287,30 @@ std::optional<transport::Placement> Core::place(transport::ConstSpan beginning, 
   return transport::Placement{sizeof *header, request->into.window(header->offset, payload_bytes)};
 }
 
-void Core::on_placed(transport::ConstSpan header, std::size_t payload_bytes) {
+void Rendezvous::on_placed(transport::ConstSpan header, std::size_t payload_bytes) {
   const auto data = wire::read<wire::Data>(header);
   ReceiveRequest* request = data ? receiver_of(*data, payload_bytes) : nullptr;
   if (request == nullptr)
-    ++counts.stale_dropped;
+    ++counts_.stale_dropped;
   else
     record_received_bytes(*request, payload_bytes);
 }
 
-void Core::end_long(ReceiveRequest& request) {
-  end(request, {request.matched_source, request.matched_tag, request.wanted},
-      misfit(request.total, request.matched_source, request.matched_tag, request.into));
+void Rendezvous::end_long(ReceiveRequest& request) {
+  operations_.end(request, {request.matched_source, request.matched_tag, request.wanted},
+                  misfit(request.total, request.matched_source, request.matched_tag, request.into));
+}
+
+void Rendezvous::read_now(ReceiveRequest& waiting) {
+  waiting.waits_for_shared_copy = false;
+  waiting.reading = true;
+  reads_.push_back(waiting);
+}
+
+void Rendezvous::forget_sender(ReceiveRequest& request) {
+  sharing_.stop(request);
+  Peer& from = *std::exchange(request.peer, nullptr);
+  from.incoming.erase(from.incoming.iterator_to(request));
 }
 
 }  // namespace shim::p2p

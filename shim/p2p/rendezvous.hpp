@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rendezvous transfers long messages: the receiver reads them, or requests data packets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "shim/base/log.hpp"
+#include "shim/p2p/pool.hpp"
+#include "shim/p2p/services.hpp"
+
+namespace shim::p2p {
+
+/// Callers hold the engine's lock.
+class Rendezvous final : public ReadQueue {
+ public:
+  /// Collaborators of the part; all must outlive it.
+  struct Uses {
+    bool single_copy;      ///< read long messages from the sender's memory if possible
+    const base::Log* log;  ///< may be null
+    IdTable<SendRequest>& send_ids;
+    PacketOutput& output;
+    OperationEnder& operations;
+    PeerFailures& failures;
+    CopySharing& sharing;
+    const CoreLoad& load;
+    Engine::Counts& counts;
+  };
+  explicit Rendezvous(const Uses& uses)
+      : single_copy_(uses.single_copy),
+        log_(uses.log),
+        send_ids_(uses.send_ids),
+        output_(uses.output),
+        operations_(uses.operations),
+        failures_(uses.failures),
+        sharing_(uses.sharing),
+        load_(uses.load),
+        counts_(uses.counts) {}
+
+  // --- at the sender
+  wire::ReadyToSend announce(SendRequest& request);
+  void on_clear_to_send(const wire::ClearToSend& header);
+  /// Remove a send that ends.
+  void forget(SendRequest& request) {
+    if (std::exchange(request.is_long, false)) --long_sends_;
+    request.offer.reset();
+  }
+
+  // --- at the receiver
+  /// Receive the message that this announcement has matched.
+  void begin(ReceiveRequest& request, const MessageInfo& info, Peer& from);
+  bool has_reads() const { return !reads_.empty(); }
+  /// Return the number of messages that have made progress.
+  int read_some();
+  void read_now(ReceiveRequest& waiting) override;
+  void on_data(const wire::Data& header, transport::ConstSpan payload);
+  // See transport::Sink.
+  std::optional<transport::Placement> place(transport::ConstSpan beginning, std::size_t bytes);
+  void on_placed(transport::ConstSpan header, std::size_t payload_bytes);
+  /// Remove a receive that ends; forget_sender() if it has a peer, too.
+  void forget(ReceiveRequest& request) {
+    if (request.id != 0) receive_ids_.remove(std::exchange(request.id, 0));
+    if (std::exchange(request.reading, false)) reads_.erase(reads_.iterator_to(request));
+    request.read.reset();
+  }
+  void forget_sender(ReceiveRequest& request);
+
+ private:
+  bool sends_long() const { return long_sends_ != 0; }
+  bool may_be_streamed(const SendRequest& request) const;
+  bool is_streamed(const ReceiveRequest& request) const;
+  transport::RemoteMemory offer(SendRequest& request);
+  bool may_read(const ReceiveRequest& request) const;
+  bool may_read_on(const ReceiveRequest& request) const;
+  bool read_chunk(ReceiveRequest& request);
+  base::Result<transport::Attempt> read_on(ReceiveRequest& request);
+  bool read_offered(ReceiveRequest& request);
+  bool end_if_read(ReceiveRequest& request);
+  bool give_up_reading(ReceiveRequest& request, const base::Error* why);
+  void request_data(ReceiveRequest& request);
+  ReceiveRequest* receiver_of(const wire::Data& header, std::size_t payload_bytes);
+  void record_received_bytes(ReceiveRequest& request, std::size_t bytes);
+  void end_long(ReceiveRequest& request);
+
+  const bool single_copy_;
+  const base::Log* const log_;
+  IdTable<SendRequest>& send_ids_;
+  PacketOutput& output_;
+  OperationEnder& operations_;
+  PeerFailures& failures_;
+  CopySharing& sharing_;
+  const CoreLoad& load_;
+  Engine::Counts& counts_;
+
+  IdTable<ReceiveRequest> receive_ids_;
+  RequestList<ReceiveRequest, Streaming> reads_;
+  std::size_t long_sends_ = 0;  ///< announced and not ended
+};
+
+}  // namespace shim::p2p
