@@ -93,6 +93,8 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   [[gnu::hot]] bool send_at_once(Context& context, const types::ConstBuffer& data, int rank,
                                  int tag, InlineSent& inline_sent);
   [[gnu::hot]] bool send_at_once(SendRequest& request);
+  /// Send on the slow path, and wait until the data may be reused; no lock.
+  base::Status send_slowly(const MessageAddress& to, const types::ConstBuffer& data, SendMode mode);
   /// See Engine::request_of.
   Request* request_of(Context& context, const InlineSent& inline_sent);
   base::Status start(SendRequest& request, Guard& guard);

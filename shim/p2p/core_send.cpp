@@ -193,6 +193,17 @@ void Core::number(SendRequest& request, Peer& to) {
                               request.data.bytes());
 }
 
+base::Status Core::send_slowly(const MessageAddress& to, const types::ConstBuffer& data,
+                               SendMode mode) {
+  SendRequest request(this, to, data, mode);
+  request.caller = Caller::waits;
+  {
+    Guard guard = enter();
+    SHIM_TRY(start(request, guard));
+  }
+  return finish(request);
+}
+
 base::Status Core::start(SendRequest& request, Guard& guard) {
   const MessageAddress& address = request.address;
   if (address.context->has_failures) [[unlikely]] {

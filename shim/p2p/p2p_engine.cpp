@@ -46,15 +46,12 @@ void Engine::skip_base(std::uint32_t base) {
 base::Status PointToPoint::send(Context& context, const types::ConstBuffer& data, int dest, int tag,
                                 SendMode mode, Plane plane) {
   if (dest == kProcNull) return {};
-  Guard guard = core_->enter();
-  if (mode != SendMode::synchronous && core_->send_at_once(context, data, dest, tag, plane))
-      [[likely]]
-    return {};
-  SendRequest request(core_, {&context, dest, tag, plane}, data, mode);
-  request.caller = Caller::waits;
-  SHIM_TRY(core_->start(request, guard));
-  guard.unlock();
-  return core_->finish(request);
+  if (mode != SendMode::synchronous) [[likely]] {
+    const EngineLock::Scope lock(core_->lock());
+    if (core_->send_at_once(context, data, dest, tag, plane)) [[likely]]
+      return {};
+  }
+  return core_->send_slowly({&context, dest, tag, plane}, data, mode);
 }
 
 base::Result<Request*> PointToPoint::isend(Context& context, const types::ConstBuffer& data,
@@ -82,7 +79,7 @@ base::Result<Request*> PointToPoint::send_or_start(Context& context, const types
 bool PointToPoint::send_at_once(Context& context, const types::ConstBuffer& data, int dest,
                                 int tag) {
   if (dest == kProcNull) return true;
-  Guard guard = core_->enter();
+  const EngineLock::Scope lock(core_->lock());
   return core_->send_at_once(context, data, dest, tag, Plane::user);
 }
 
