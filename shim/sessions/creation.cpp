@@ -74,12 +74,12 @@ base::Result<Creations::OwnContribution> Creations::make_own_contribution(
   return own;
 }
 
-std::unique_ptr<ParentResolver> Creations::make_parent_resolver(const Creation& creation) {
-  const auto& roles = creation.roles;
+std::unique_ptr<ParentResolver> Creations::make_parent_resolver(const TrackedCreation& creation) {
+  const auto& roles = creation.roles();
   std::vector<std::uint32_t> node_leaders;
-  for (int leader : roles.node_leaders) node_leaders.push_back(creation.group->at(leader).rank);
+  for (int leader : roles.node_leaders) node_leaders.push_back(creation.group()->at(leader).rank);
   std::optional<std::uint32_t> parent;
-  if (roles.parent) parent = creation.group->at(*roles.parent).rank;
+  if (roles.parent) parent = creation.group()->at(*roles.parent).rank;
   return std::make_unique<ParentResolver>(process_, std::move(node_leaders), parent);
 }
 
@@ -108,27 +108,23 @@ base::Status Creations::join(const Call& call, const CreationRoles& roles,
   });
   CreationPtr creation = find_or_begin(key);
   // failed before this call: this call returns the failure
-  if (creation->failure && creation->unnotified.erase(roles.self) > 0) {
-    auto failure = creation->failure->clone();
-    if (creation->unnotified.empty()) forget(*creation);
+  if (creation->failure() && creation->is_unnotified(roles.self)) {
+    auto failure = creation->failure()->clone();
+    record_notified(creation, roles.self);
     return failure;
   }
-  if (creation->failure) {  // this process knows that failure, so this call is a new attempt
+  if (creation->failure()) {  // this process knows that failure, so this call is a new attempt
     forget(*creation);
     creation = find_or_begin(key);
   }
-  if (creation->joined) return called_twice(call);
+  if (!creation->call(own.entry(), call.operation)) return called_twice(call);
   joined.creation = creation;
-  creation->joined = true;
   creation->vci = call.vci;
-  creation->operation = call.operation;
-  creation->started = base::now_ns();
   // no earlier check, because most creations are over by then, and a check queries the system about
   // each partner
-  creation->next_check = creation->started + kCreationCheckInterval;
-  creation->entries.set(roles.self, own.entry());
+  creation->next_check = creation->started() + kCreationCheckInterval;
   if (roles.is_node_leader() && !roles.spans_nodes) creation->name = bytes_of(key);
-  creation->operation.begin(base::Phase::links);
+  creation->operation().begin(base::Phase::links);
   if (!partners_are_in_reach(creation)) return {};
   if (!roles.is_node_leader())
     contribute(*creation);
@@ -148,45 +144,41 @@ void Creations::leave(const CreationPtr& creation) {
                name_of(*creation) +
                    " has failed: an exception or pthread_exit has ended the call of process " +
                    std::to_string(process_.self().rank)),
-         {creation->roles.self});
+         {creation->roles().self});
   } catch (const std::bad_alloc&) {
     forget(*creation);  // no memory for messages: the partners report that this process is missing
   }
 }
 
-void Creations::start_waiting(Creation& creation) {
-  const auto& roles = creation.roles;
-  creation.operation.next(base::Phase::collect);
-  if (subtree_is_complete(creation))
-    creation.operation.end(base::Phase::collect);  // all contributions arrived before
+void Creations::start_waiting(TrackedCreation& creation) {
+  const auto& roles = creation.roles();
+  creation.operation().next(base::Phase::collect);
+  if (creation.subtree_is_complete())
+    creation.operation().end(base::Phase::collect);  // all contributions arrived before
   if (!roles.spans_nodes) return;
   creation.parent_resolver = make_parent_resolver(creation);
-  if (roles.parent) creation.operation.begin(base::Phase::parent);
+  if (roles.parent) creation.operation().begin(base::Phase::parent);
 }
 
 /// Open the links to all partners on this node; if that is impossible, fail the creation and return
 /// false. Called first, because a node leader that cannot answer must not collect.
 bool Creations::partners_are_in_reach(const CreationPtr& creation) {
-  const auto& roles = creation->roles;
+  const auto& roles = creation->roles();
   if (!roles.is_node_leader()) return !fail_if_out_of_reach(creation, roles.node_leader);
   return std::none_of(roles.local.begin(), roles.local.end(),
                       [&](int rank) { return fail_if_out_of_reach(creation, rank); });
 }
 
-void Creations::contribute(Creation& creation) {
-  const auto& roles = creation.roles;
-  creation.operation.next(base::Phase::outcome);
+void Creations::contribute(TrackedCreation& creation) {
+  if (!creation.send_contribution()) return;
+  const auto& roles = creation.roles();
+  creation.operation().next(base::Phase::outcome);
   if (!roles.is_node_leader())
-    return send(creation, roles.node_leader,
-                ContributionMessage{creation.key, {roles.self, creation.entries.at(roles.self)}});
-  send(creation, *roles.parent, ContributionMessage{creation.key, creation.entries});
-  creation.sent_up = true;
+    return send(
+        creation, roles.node_leader,
+        ContributionMessage{creation.key(), {roles.self, creation.entries().at(roles.self)}});
+  send(creation, *roles.parent, ContributionMessage{creation.key(), creation.entries()});
   creation.sent_to_incarnation = creation.parent_resolver->incarnation();
-}
-
-bool Creations::subtree_is_complete(const Creation& creation) const {
-  return creation.joined && creation.contributed.size() ==
-                                creation.roles.local.size() + creation.roles.children.size();
 }
 
 bool Creations::advance(const CreationPtr& creation) {
@@ -199,20 +191,20 @@ bool Creations::advance(const CreationPtr& creation) {
     if (!found) {
       fail(creation,
            std::move(found).error().within("cannot get the address of a process on another node"),
-           {creation->roles.self});
+           {creation->roles().self});
       return true;
     }
     parent_is_known = *found;
-    if (parent_is_known && creation->roles.parent)
-      creation->operation.end(base::Phase::parent,
-                              creation->group->at(*creation->roles.parent).rank);
+    if (parent_is_known && creation->roles().parent)
+      creation->operation().end(base::Phase::parent,
+                                creation->group()->at(*creation->roles().parent).rank);
   }
-  if (creation->roles.is_node_leader() && parent_is_known && subtree_is_complete(*creation)) {
-    if (creation->roles.is_tree_root()) lead(creation);
+  if (creation->roles().is_node_leader() && parent_is_known && creation->subtree_is_complete()) {
+    if (creation->roles().is_tree_root()) lead(creation);
     // send again if the parent re-initialized: its former incarnation lost the contribution
-    else if (!creation->sent_up ||
+    else if (creation->state() == CreationState::collecting ||
              creation->sent_to_incarnation != creation->parent_resolver->incarnation()) {
-      if (fail_if_out_of_reach(creation, *creation->roles.parent)) return true;
+      if (fail_if_out_of_reach(creation, *creation->roles().parent)) return true;
       contribute(*creation);
     }
   }
@@ -226,20 +218,20 @@ bool Creations::fail_if_ended(const CreationPtr& creation, const Call& call) {
   const base::Status may = call.check_precondition();
   if (may) return false;
   std::lock_guard guard(mutex_);
-  if (!creation->is_over()) fail(creation, may.error(), {creation->roles.self});
+  if (!creation->is_over()) fail(creation, may.error(), {creation->roles().self});
   return true;
 }
 
 /// Complete the creation. Called on rank 0, which has all contributions.
 void Creations::lead(const CreationPtr& creation) {
-  if (static_cast<int>(creation->entries.size()) != creation->group->size())
+  if (static_cast<int>(creation->entries().size()) != creation->group()->size())
     return fail(
         creation,
         Error(ErrorClass::intern, "contributions to the creation of a communicator are incomplete"),
-        {creation->roles.self});
-  const std::uint32_t vci = creation->roles.spans_nodes ? 0 : usable_vci(creation->vci);
-  finish(creation, {creation->key, process_.make_extended_id(), static_cast<std::uint8_t>(vci),
-                    creation->entries});
+        {creation->roles().self});
+  const std::uint32_t vci = creation->roles().spans_nodes ? 0 : usable_vci(creation->vci);
+  finish(creation, {creation->key(), process_.make_extended_id(), static_cast<std::uint8_t>(vci),
+                    creation->entries()});
 }
 
 /// Open the VCI before other members learn of it, so that its shared memory exists for them.
@@ -297,9 +289,8 @@ base::Result<Agreement> Creations::agree(const Call& call, const CreationRoles& 
       [&] { return fail_if_ended(creation, call) || advance(creation); }, subject);
   wait_for_queued_failures();
   std::lock_guard guard(mutex_);
-  if (!waited && !creation->is_over()) fail(creation, waited.error(), {creation->roles.self});
-  if (creation->failure) return creation->failure->clone();
-  return *creation->agreement;
+  if (!waited && !creation->is_over()) fail(creation, waited.error(), {creation->roles().self});
+  return creation->result();
 }
 
 void Creations::CreationSubject::describe(p2p::WaitDescription& description) const {
@@ -325,11 +316,11 @@ void Creations::refuse(const Call& call, const base::Error& reason) {
   {
     std::lock_guard guard(mutex_);
     CreationPtr creation = find_or_begin(key_of(call));
-    const auto& roles = creation->roles;
-    if (creation->joined || creation->is_over()) return;
-    if (roles.parent && !process_.known_incarnation(creation->group->at(*roles.parent)))
-      queue_failure(creation->group->at(*roles.parent),
-                    {creation->key, 0, reason.error_class(), reason.text(), {}});
+    const auto& roles = creation->roles();
+    if (creation->state() != CreationState::announced) return;
+    if (roles.parent && !process_.known_incarnation(creation->group()->at(*roles.parent)))
+      queue_failure(creation->group()->at(*roles.parent),
+                    {creation->key(), 0, reason.error_class(), reason.text(), {}});
     fail(creation,
          base::Error(reason.error_class(), "a member cannot participate: " + reason.text()),
          {roles.self});
@@ -338,26 +329,27 @@ void Creations::refuse(const Call& call, const base::Error& reason) {
 }
 
 /// Record the addresses of all members.
-void Creations::record_addresses(const Creation& creation, const MemberTable& entries) {
+void Creations::record_addresses(const TrackedCreation& creation, const MemberTable& entries) {
   for (std::size_t index = 0; index < entries.size(); ++index) {
     const int rank = entries.rank_at(index);
     const MemberEntry entry = entries.entry_at(index);
-    if (rank == creation.roles.self) continue;
+    if (rank == creation.roles().self) continue;
     if (entry.is_in_table)
-      process_.record_incarnation(creation.group->at(rank), entry.incarnation);
+      process_.record_incarnation(creation.group()->at(rank), entry.incarnation);
     else if (!entry.address.empty())
-      process_.record_address(creation.group->at(rank), entry.incarnation, entry.address);
+      process_.record_address(creation.group()->at(rank), entry.incarnation, entry.address);
   }
 }
 
 /// Return the table for local members, without addresses that the node's table has.
-MemberTable Creations::for_local_node(const Creation& creation, const MemberTable& entries) const {
+MemberTable Creations::for_local_node(const TrackedCreation& creation,
+                                      const MemberTable& entries) const {
   MemberTable table;
   for (std::size_t index = 0; index < entries.size(); ++index) {
     const int rank = entries.rank_at(index);
     MemberEntry entry = entries.entry_at(index);
     entry.is_in_table = !entry.address.empty() &&
-                        process_.node_knows(creation.group->at(rank), entry.incarnation);
+                        process_.node_knows(creation.group()->at(rank), entry.incarnation);
     if (entry.is_in_table) entry.address = {};
     table.set(rank, entry);
   }
@@ -366,27 +358,26 @@ MemberTable Creations::for_local_node(const Creation& creation, const MemberTabl
 
 void Creations::finish(const CreationPtr& creation, const OutcomeMessage& outcome) {
   const MemberTable& entries = outcome.entries;
-  creation->operation.next(base::Phase::spread);
-  const auto& roles = creation->roles;
+  creation->operation().next(base::Phase::spread);
+  const auto& roles = creation->roles();
   auto send_to = [&](const std::vector<int>& partners, const MemberTable& table) {
     if (partners.empty()) return;
-    const auto bytes = encode(OutcomeMessage{creation->key, outcome.id, outcome.vci, table});
-    for (int rank : partners) send_bytes(creation->group->at(rank), bytes);
+    const auto bytes = encode(OutcomeMessage{creation->key(), outcome.id, outcome.vci, table});
+    for (int rank : partners) send_bytes(creation->group()->at(rank), bytes);
   };
   send_to(roles.children, entries);  // first, because their subtrees wait for it
   record_addresses(*creation, entries);
   send_to(roles.local, roles.spans_nodes ? for_local_node(*creation, entries) : entries);
-  creation->operation.end_all();
-  creation->agreement = Agreement{outcome.id, bases_of_members(entries),
-                                  entries.at(roles.self).context_base, outcome.vci};
-  forget(*creation);
+  if (creation->agree({outcome.id, bases_of_members(entries), entries.at(roles.self).context_base,
+                       outcome.vci}))
+    forget(*creation);
 }
 
 std::size_t Creations::unnotified_failures() const {
   std::lock_guard guard(mutex_);
   return static_cast<std::size_t>(
       std::count_if(creations_.begin(), creations_.end(),
-                    [](const auto& kept) { return kept.second->failure.has_value(); }));
+                    [](const auto& kept) { return kept.second->failure() != nullptr; }));
 }
 
 void Creations::close() {
@@ -394,9 +385,9 @@ void Creations::close() {
   closing_ = true;
   for (const auto& [key, creation] : creations_)
     if (!creation->is_over())
-      for (int rank : creation->contributed)
-        return_contribution(creation->group->at(rank), creation->key,
-                            creation->entries.at(rank).context_base);
+      for (int rank : creation->contributed())
+        return_contribution(creation->group()->at(rank), creation->key(),
+                            creation->entries().at(rank).context_base);
   creations_.clear();
 }
 

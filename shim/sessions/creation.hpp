@@ -22,7 +22,9 @@
 #include "shim/base/phases.hpp"
 #include "shim/base/result.hpp"
 #include "shim/p2p/p2p.hpp"
+#include "shim/sessions/agreement.hpp"
 #include "shim/sessions/creation_roles.hpp"
+#include "shim/sessions/creation_state.hpp"
 #include "shim/sessions/creation_wire.hpp"
 #include "shim/sessions/group.hpp"
 #include "shim/sessions/liveness_probe.hpp"
@@ -34,53 +36,25 @@ namespace shim::sessions {
 
 class Process;
 
-/// Result that all members of a creation agree on.
-struct Agreement {
-  base::ExtendedId id;
-  std::shared_ptr<const p2p::ContextBases> bases;
-  std::uint32_t own_base = 0;
-  std::uint32_t vci = 0;  ///< of the communicator, equal on all members
-
-  /// Return the context of the communicator of `group`, as seen by its member `self`.
-  p2p::ContextSpec context_of(const GroupPtr& group, base::ProcessId self) const;
-};
-
 CreationKey key_of(std::string scope, std::string tag, const Group& group,
                    std::string topology = {});
 
 /// Interval at which a waiting creation checks that its partners still run: 50 ms.
 inline constexpr base::Nanoseconds kCreationCheckInterval = 50'000'000;
 
-/// State of one creation in this process: its own call, or messages received before its call.
-///
-/// Partners are the members that this process exchanges messages with: its node leader, or, if it
-/// is one, the other members on this node, its children and its parent. Sets and maps
-/// of int contain group ranks.
-struct Creation {
-  CreationKey key;
-  GroupPtr group;
-  CreationRoles roles;
-  bool joined = false;              ///< this process has called and waits
-  std::uint32_t vci = 0;            ///< requested by this process, once joined
-  base::TracedOperation operation;  ///< for phase listeners, once joined
-  /// Name of the shared-memory rendezvous to abort; set once joined, if self is rank 0 of a group
-  /// on one node.
+/// A creation, and what serves this process's call of it.
+struct TrackedCreation final : Creation {
+  using Creation::Creation;
+
+  std::uint32_t vci = 0;  ///< requested by this process, once it has called
+  /// Name of the shared-memory rendezvous to abort; set by the call if self is rank 0 of a group on
+  /// one node.
   std::vector<std::byte> name;
-  MemberTable entries;        ///< received so far, including the own entry
-  std::set<int> contributed;  ///< direct partners whose contribution arrived
   /// Set on node leaders of a group that spans nodes.
   std::unique_ptr<ParentResolver> parent_resolver;
-  bool sent_up = false;
   std::uint32_t sent_to_incarnation = 0;  ///< of the parent
 
-  std::optional<Agreement> agreement;
-  std::optional<base::Error> failure;
-  /// Partners not yet notified of the failure because they have not called. Local members and
-  /// children are notified when they contribute, the parent when it sends a status request.
-  /// Includes self until its call, which returns the failure.
-  std::set<int> unnotified;
-
-  base::Nanoseconds started = 0, next_check = 0;
+  base::Nanoseconds next_check = 0;
   /// For the check for separate shared memory.
   base::Nanoseconds next_memory_check = 0, other_memory_since = 0;
   std::optional<int> suspected_dead;  ///< a partner whose process had ended at the last check
@@ -110,12 +84,8 @@ struct Creation {
   std::map<int, AddressLookup> to_query;
 
   std::map<int, LivenessProbe> probes;  ///< for unreachable partners on other nodes
-
-  bool is_over() const { return agreement.has_value() || failure.has_value(); }
-  /// Return the context base of this process's contribution, which identifies its call; 0 before.
-  std::uint32_t own_call() const { return joined ? entries.at(roles.self).context_base : 0; }
 };
-using CreationPtr = std::shared_ptr<Creation>;
+using CreationPtr = std::shared_ptr<TrackedCreation>;
 
 /// All creations of one process. Thread-safe; lock order: this object's mutex, then the engine's
 /// lock.
@@ -171,8 +141,8 @@ class Creations {
   /// Find or begin the creation of a message from a partner; null if `from` cannot be a member, or
   /// the key is impossible in this job.
   CreationPtr find_or_begin(const CreationKey& key, base::ProcessId from);
-  void forget(const Creation& creation);
-  void send(const Creation& to, int rank, const CreationMessage& message);
+  void forget(const TrackedCreation& creation);
+  void send(const TrackedCreation& to, int rank, const CreationMessage& message);
   void send(base::ProcessId to, const CreationMessage& message);
   void send_bytes(base::ProcessId to, std::vector<std::byte> bytes);
   /// Fail the creation if no message can be sent to this partner, for lack of memory or of a
@@ -190,7 +160,7 @@ class Creations {
   void return_contribution(base::ProcessId to, const CreationKey& key, std::uint32_t call);
   bool is_plausible(const CreationKey& key, base::ProcessId from, bool with_us = true) const;
   /// True if this partner may contribute these entries.
-  bool may_contribute(const Creation& creation, int rank, const MemberTable& entries) const;
+  bool may_contribute(const TrackedCreation& creation, int rank, const MemberTable& entries) const;
   void count_dropped(base::ProcessId from) const;
   /// Fail the creation and notify all partners that wait in it, except the ranks in `notified`,
   /// which know of the failure already.
@@ -198,8 +168,8 @@ class Creations {
             const ExcludedMembers& excluded = {});
   void finish(const CreationPtr& creation, const OutcomeMessage& outcome);
   std::uint32_t usable_vci(std::uint32_t wanted);
-  void record_addresses(const Creation& creation, const MemberTable& entries);
-  MemberTable for_local_node(const Creation& creation, const MemberTable& entries) const;
+  void record_addresses(const TrackedCreation& creation, const MemberTable& entries);
+  MemberTable for_local_node(const TrackedCreation& creation, const MemberTable& entries) const;
 
   /// A call that waits for the other members' contributions.
   class CreationSubject final : public p2p::WaitSubject {
@@ -236,7 +206,7 @@ class Creations {
   bool begin_rendezvous(const CreationKey& key, RendezvousWait& wait);
   void end_rendezvous(const RendezvousWait& wait);
   void divert_to_messages(const CreationKey& key);
-  void abort_rendezvous(const Creation& creation);
+  void abort_rendezvous(const TrackedCreation& creation);
 
   // creation.cpp
   void record_thread();
@@ -281,63 +251,63 @@ class Creations {
   void leave(const CreationPtr& creation);
   base::Result<OwnContribution> make_own_contribution(const CreationRoles& roles,
                                                       const base::TracedOperation& during);
-  std::unique_ptr<ParentResolver> make_parent_resolver(const Creation& creation);
+  std::unique_ptr<ParentResolver> make_parent_resolver(const TrackedCreation& creation);
   bool partners_are_in_reach(const CreationPtr& creation);
-  void start_waiting(Creation& creation);
-  void contribute(Creation& creation);
+  void start_waiting(TrackedCreation& creation);
+  void contribute(TrackedCreation& creation);
   void lead(const CreationPtr& creation);
   /// Make progress without blocking; true once the creation is over.
   bool advance(const CreationPtr& creation);
   /// Fail the creation if check_precondition of its call returns an error. True if it does.
   bool fail_if_ended(const CreationPtr& creation, const Call& call);
-  bool subtree_is_complete(const Creation& creation) const;
 
   // creation_watch.cpp; caller holds the mutex
   void check_waiting(const CreationPtr& creation);
-  std::vector<int> missing_members(const Creation& creation) const;
   bool fail_if_member_died(const CreationPtr& creation);
-  bool has_ended(Creation& creation, int rank);
-  bool probe_says_ended(Creation& creation, int rank, std::uint32_t incarnation);
+  bool has_ended(TrackedCreation& creation, int rank);
+  bool probe_says_ended(TrackedCreation& creation, int rank, std::uint32_t incarnation);
   bool fail_on_timeout(const CreationPtr& creation, double waited);
   bool fail_on_separate_shared_memory(const CreationPtr& creation, base::Nanoseconds now);
-  void notify_for_node_leader(const Creation& creation, const base::Error& error,
+  void notify_for_node_leader(const TrackedCreation& creation, const base::Error& error,
                               const ExcludedMembers& excluded);
   void queue_failure(base::ProcessId to, FailureMessage message);
   void send_queued_failures();
-  void report_when_due(Creation& creation, base::Nanoseconds now);
-  void query_missing_members(Creation& creation);
-  void send_status_request(Creation& creation, int rank);
-  void query_found_members(Creation& creation);
+  void report_when_due(TrackedCreation& creation, base::Nanoseconds now);
+  void query_missing_members(TrackedCreation& creation);
+  void send_status_request(TrackedCreation& creation, int rank);
+  void query_found_members(TrackedCreation& creation);
 
   // creation_stuck_members.cpp; caller holds the mutex
   bool fail_if_all_missing_are_stuck(const CreationPtr& creation);
-  bool has_finalized(const Creation& creation, int rank) const;
-  void record_finalized(Creation& creation, base::Nanoseconds now);
-  void query_stuck_members(Creation& creation, base::Nanoseconds now);
-  base::Error error_of_stuck(const Creation& creation) const;
+  bool has_finalized(const TrackedCreation& creation, int rank) const;
+  void record_finalized(TrackedCreation& creation, base::Nanoseconds now);
+  void query_stuck_members(TrackedCreation& creation, base::Nanoseconds now);
+  base::Error error_of_stuck(const TrackedCreation& creation) const;
 
   // creation_text.cpp; caller holds the mutex
-  static std::string name_of(const Creation& creation);
+  static std::string name_of(const TrackedCreation& creation);
   static std::string seconds_text(double seconds);
-  std::string describe(const Creation& creation, int rank) const;
-  std::string describe_missing(const Creation& creation) const;
-  std::string liveness_text(const Creation& creation, int rank) const;
+  std::string describe(const TrackedCreation& creation, int rank) const;
+  std::string describe_missing(const TrackedCreation& creation) const;
+  std::string liveness_text(const TrackedCreation& creation, int rank) const;
 
   // creation_disagreement.cpp; caller holds the mutex
   bool fail_on_disagreement(const CreationPtr& creation);
-  std::optional<std::pair<CreationKey, std::string>> disagreement_in(Creation& mine, int rank,
+  std::optional<std::pair<CreationKey, std::string>> disagreement_in(TrackedCreation& mine,
+                                                                     int rank,
                                                                      const StatusReply& reply);
-  std::optional<std::string> disagree_on_group(const Creation& mine, const CreationKey& other,
-                                               int rank) const;
-  std::string disagreement_on_topology(const Creation& mine, const CreationKey& other,
+  std::optional<std::string> disagree_on_group(const TrackedCreation& mine,
+                                               const CreationKey& other, int rank) const;
+  std::string disagreement_on_topology(const TrackedCreation& mine, const CreationKey& other,
                                        int rank) const;
-  std::string disagreement_on_tag(const Creation& mine, const CreationKey& other, int rank) const;
-  std::string describe_wait(const Creation& mine, int rank, const StatusReply& reply) const;
+  std::string disagreement_on_tag(const TrackedCreation& mine, const CreationKey& other,
+                                  int rank) const;
+  std::string describe_wait(const TrackedCreation& mine, int rank, const StatusReply& reply) const;
   /// True if another thread of this process may call while one waits in a creation.
   bool another_may_call() const;
   bool is_in(const CreationKey& key) const;
-  void record_stuck(Creation& mine, int rank, const StatusReply& reply);
-  void fail_other(const Creation& mine, const CreationKey& other, int rank,
+  void record_stuck(TrackedCreation& mine, int rank, const StatusReply& reply);
+  void fail_other(const TrackedCreation& mine, const CreationKey& other, int rank,
                   const base::Error& error);
   void fail_both(const CreationPtr& mine, const CreationKey& other, int rank,
                  const std::string& text);

@@ -75,11 +75,11 @@ void Creations::divert_to_messages(const CreationKey& key) {
 
 /// Abort the rendezvous if this process is rank 0, which now waits for messages, so that members
 /// that call later do not wait at the rendezvous.
-void Creations::abort_rendezvous(const Creation& creation) {
+void Creations::abort_rendezvous(const TrackedCreation& creation) {
   if (creation.name.empty() || process_.rendezvous_table() == nullptr) return;
-  const LocalMembers members(process_, *creation.group);
+  const LocalMembers members(process_, *creation.group());
   process_.rendezvous_table()->abort({process_.slot_of(process_.self()), creation.name, members,
-                                      static_cast<std::uint32_t>(creation.roles.self)});
+                                      static_cast<std::uint32_t>(creation.roles().self)});
 }
 
 base::Result<Agreement> Creations::agreement_of(const Call& call,

@@ -19,8 +19,8 @@ constexpr base::Nanoseconds kQueryRepeat = 1'000'000'000;
 
 }  // namespace
 
-bool Creations::has_finalized(const Creation& creation, int rank) const {
-  const base::ProcessId process = creation.group->at(rank);
+bool Creations::has_finalized(const TrackedCreation& creation, int rank) const {
+  const base::ProcessId process = creation.group()->at(rank);
   if (process_.is_local(process)) return process_.has_finalized(process);
   const auto probe = creation.probes.find(rank);
   return probe != creation.probes.end() && probe->second.is_between_sessions();
@@ -28,14 +28,15 @@ bool Creations::has_finalized(const Creation& creation, int rank) const {
 
 /// Record which missing members have finalized their last session, and erase those that
 /// re-initialized.
-void Creations::record_finalized(Creation& creation, base::Nanoseconds now) {
+void Creations::record_finalized(TrackedCreation& creation, base::Nanoseconds now) {
   std::erase_if(creation.stuck_members, [&](const auto& known) {
     return !known.second.elsewhere && !has_finalized(creation, known.first);
   });
-  for (int rank : missing_members(creation)) {
+  for (int rank : creation.missing_members()) {
     if (!has_finalized(creation, rank)) continue;
     auto& stuck = creation.stuck_members
-                      .try_emplace(rank, Creation::StuckMember{.elsewhere = {}, .since = now})
+                      .try_emplace(rank,
+                                   TrackedCreation::StuckMember{.elsewhere = {}, .since = now})
                       .first->second;
     if (stuck.elsewhere) stuck = {.elsewhere = {}, .since = now};
     stuck.until = now;
@@ -45,9 +46,9 @@ void Creations::record_finalized(Creation& creation, base::Nanoseconds now) {
 /// Query all missing members once, stuck_after() after the start, whatever the report interval is.
 /// Query a member in another creation again if its last reply came before it had been there for
 /// stuck_after().
-void Creations::query_stuck_members(Creation& creation, base::Nanoseconds now) {
+void Creations::query_stuck_members(TrackedCreation& creation, base::Nanoseconds now) {
   const base::Nanoseconds enough = process_.stuck_after();
-  if (!creation.has_queried_all && now >= creation.started + enough) {
+  if (!creation.has_queried_all && now >= creation.started() + enough) {
     creation.has_queried_all = true;
     query_missing_members(creation);
   }
@@ -60,13 +61,13 @@ void Creations::query_stuck_members(Creation& creation, base::Nanoseconds now) {
   }
 }
 
-base::Error Creations::error_of_stuck(const Creation& creation) const {
+base::Error Creations::error_of_stuck(const TrackedCreation& creation) const {
   const auto& [rank, stuck] = *std::ranges::find_if(
       creation.stuck_members, [](const auto& known) { return !known.second.elsewhere; });
   const std::string time = seconds_text(static_cast<double>(process_.stuck_after()) * 1e-9);
   // the reason first: an MPI error string may truncate the rest
   return Error(ErrorClass::proc_aborted,
-               "process " + std::to_string(creation.group->at(rank).rank) +
+               "process " + std::to_string(creation.group()->at(rank).rank) +
                    " finalized its last session and has not begun another for " + time + ": " +
                    name_of(creation) + " cannot complete; create a group without that process");
 }
@@ -75,7 +76,7 @@ bool Creations::fail_if_all_missing_are_stuck(const CreationPtr& creation) {
   const base::Nanoseconds now = base::now_ns(), enough = process_.stuck_after();
   record_finalized(*creation, now);
   query_stuck_members(*creation, now);
-  const auto missing = missing_members(*creation);
+  const auto missing = creation->missing_members();
   const auto is_stuck = [&](int rank) {
     const auto known = creation->stuck_members.find(rank);
     if (known == creation->stuck_members.end() ||
@@ -103,10 +104,10 @@ bool Creations::fail_if_all_missing_are_stuck(const CreationPtr& creation) {
   const auto stuck = creation->stuck_members;
   for (const auto& [rank, known] : stuck) {
     if (!known.elsewhere) continue;
-    excluded.elsewhere.push_back({0, creation->group->at(rank).rank, 1, 1});
+    excluded.elsewhere.push_back({0, creation->group()->at(rank).rank, 1, 1});
     fail_other(*creation, *known.elsewhere, rank, error);
   }
-  fail(creation, error, {creation->roles.self}, excluded);
+  fail(creation, error, {creation->roles().self}, excluded);
   return true;
 }
 

@@ -18,14 +18,15 @@ std::string Creations::seconds_text(double seconds) {
   return text;
 }
 
-std::string Creations::name_of(const Creation& creation) {
-  const std::string& topology = creation.key.topology;
-  return "communicator creation with tag \"" + creation.key.tag + "\"" +
-         (topology.empty() ? "" : " (" + topology + ")") + " over group " + creation.group->text();
+std::string Creations::name_of(const TrackedCreation& creation) {
+  const std::string& topology = creation.key().topology;
+  return "communicator creation with tag \"" + creation.key().tag + "\"" +
+         (topology.empty() ? "" : " (" + topology + ")") + " over group " +
+         creation.group()->text();
 }
 
-std::string Creations::describe(const Creation& creation, int rank) const {
-  const base::ProcessId process = creation.group->at(rank);
+std::string Creations::describe(const TrackedCreation& creation, int rank) const {
+  const base::ProcessId process = creation.group()->at(rank);
   const auto& nodes = process_.bootstrap().node_map();
   std::string text = "process " + std::to_string(process.rank) + " (rank " + std::to_string(rank) +
                      " of the group, node " + nodes.host(nodes.node_of(process.rank));
@@ -36,7 +37,7 @@ std::string Creations::describe(const Creation& creation, int rank) const {
 }
 
 /// Return the last known state of a member.
-std::string Creations::liveness_text(const Creation& creation, int rank) const {
+std::string Creations::liveness_text(const TrackedCreation& creation, int rank) const {
   const auto probe = creation.probes.find(rank);
   if (probe != creation.probes.end() && probe->second.is_between_sessions())
     return ", which has ended its session";
@@ -47,7 +48,7 @@ std::string Creations::liveness_text(const Creation& creation, int rank) const {
                   static_cast<double>(base::now_ns() - reply->second.when) * 1e-9);
     return ", which " + reply->second.what + ago;
   }
-  const base::ProcessId process = creation.group->at(rank);
+  const base::ProcessId process = creation.group()->at(rank);
   if (creation.to_query.contains(rank))
     return ", no message received yet: it has published no address, so it has created no "
            "communicator across nodes, or runs without Intersession";
@@ -62,8 +63,8 @@ std::string Creations::liveness_text(const Creation& creation, int rank) const {
          " with this process (then set INTERSESSION_TRANSPORT=fabric)";
 }
 
-std::string Creations::describe_missing(const Creation& creation) const {
-  const auto missing = missing_members(creation);
+std::string Creations::describe_missing(const TrackedCreation& creation) const {
+  const auto missing = creation.missing_members();
   std::string text;
   for (std::size_t i = 0; i < std::min(missing.size(), kMaxNames); ++i) {
     text += (i ? ", " : "") + describe(creation, missing[i]);

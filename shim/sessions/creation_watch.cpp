@@ -33,25 +33,12 @@ constexpr std::size_t kMaxQueuedFailures = 32;
 
 }  // namespace
 
-/// Return the partners that this process waits for now.
-std::vector<int> Creations::missing_members(const Creation& creation) const {
-  const auto& roles = creation.roles;
-  if (!roles.is_node_leader()) return {roles.node_leader};
-  if (creation.sent_up) return {*roles.parent};
-  std::vector<int> missing;
-  for (const auto* partners : {&roles.local, &roles.children})
-    for (int rank : *partners)
-      if (!creation.contributed.contains(rank)) missing.push_back(rank);
-  if (missing.empty() && roles.parent) missing.push_back(*roles.parent);
-  return missing;
-}
-
 void Creations::check_waiting(const CreationPtr& creation) {
   const base::Nanoseconds now = base::now_ns();
   if (now < creation->next_check) return;
   creation->next_check = now + kCreationCheckInterval;
   send_queued_failures();
-  const double waited = static_cast<double>(now - creation->started) * 1e-9;
+  const double waited = static_cast<double>(now - creation->started()) * 1e-9;
   if (fail_if_member_died(creation) || fail_on_disagreement(creation)) return;
   if (fail_if_all_missing_are_stuck(creation) || fail_on_timeout(creation, waited)) return;
   if (fail_on_separate_shared_memory(creation, now)) return;
@@ -64,10 +51,10 @@ bool Creations::fail_if_member_died(const CreationPtr& creation) {
     fail(creation,
          Error(ErrorClass::proc_aborted,
                name_of(*creation) + " cannot complete: the launcher of this job has exited"),
-         {creation->roles.self});
+         {creation->roles().self});
     return true;
   }
-  for (int rank : missing_members(*creation)) {
+  for (int rank : creation->missing_members()) {
     if (!has_ended(*creation, rank)) continue;
     // a message sent before its end may be unread: check again after the next poll
     if (std::exchange(creation->suspected_dead, rank) != rank) return false;
@@ -75,19 +62,19 @@ bool Creations::fail_if_member_died(const CreationPtr& creation) {
                       name_of(*creation) + " cannot complete: " + describe(*creation, rank) +
                           " is no longer running");
     const ExcludedMembers excluded{.elsewhere = {},
-                                   .dead = {{0, creation->group->at(rank).rank, 1, 1}}};
-    if (!creation->roles.is_node_leader()) notify_for_node_leader(*creation, error, excluded);
-    fail(creation, error, {creation->roles.self}, excluded);
+                                   .dead = {{0, creation->group()->at(rank).rank, 1, 1}}};
+    if (!creation->roles().is_node_leader()) notify_for_node_leader(*creation, error, excluded);
+    fail(creation, error, {creation->roles().self}, excluded);
     return true;
   }
   return false;
 }
 
-bool Creations::has_ended(Creation& creation, int rank) {
-  const base::ProcessId process = creation.group->at(rank);
+bool Creations::has_ended(TrackedCreation& creation, int rank) {
+  const base::ProcessId process = creation.group()->at(rank);
   if (process_.is_local(process)) {
     if (!process_.is_running(process)) return true;
-    const base::Nanoseconds waited = base::now_ns() - creation.started;
+    const base::Nanoseconds waited = base::now_ns() - creation.started();
     return waited >= kSearchedAfter && process_.ended_before_attaching(process);
   }
   if (process_.is_out_of_reach(process))
@@ -96,8 +83,8 @@ bool Creations::has_ended(Creation& creation, int rank) {
   return false;
 }
 
-bool Creations::probe_says_ended(Creation& creation, int rank, std::uint32_t incarnation) {
-  const base::ProcessId process = creation.group->at(rank);
+bool Creations::probe_says_ended(TrackedCreation& creation, int rank, std::uint32_t incarnation) {
+  const base::ProcessId process = creation.group()->at(rank);
   auto known = creation.probes.find(rank);
   if (known != creation.probes.end() && known->second.incarnation() != incarnation)
     creation.probes.erase(rank);
@@ -118,20 +105,20 @@ bool Creations::probe_says_ended(Creation& creation, int rank, std::uint32_t inc
 /// Notify the partners of this node's dead node leader on other nodes: its parent and its children.
 /// Only this node knows of the death; its first living member notifies. (A surplus message that
 /// matches a later creation with an equal key is harmless: that creation cannot succeed either.)
-void Creations::notify_for_node_leader(const Creation& creation, const base::Error& error,
+void Creations::notify_for_node_leader(const TrackedCreation& creation, const base::Error& error,
                                        const ExcludedMembers& excluded) {
-  const auto& group = *creation.group;
-  const auto of_root = roles_in(group, group.at(creation.roles.node_leader),
+  const auto& group = *creation.group();
+  const auto of_root = roles_in(group, group.at(creation.roles().node_leader),
                                 process_.creation_context());
   // a member without a session cannot send, living or not
   const auto first = std::find_if(of_root.local.begin(), of_root.local.end(), [&](int rank) {
     return process_.has_session(group.at(rank)) && process_.is_running(group.at(rank));
   });
-  if (first == of_root.local.end() || *first != creation.roles.self) return;
+  if (first == of_root.local.end() || *first != creation.roles().self) return;
   std::vector<int> others = of_root.children;
   if (of_root.parent) others.push_back(*of_root.parent);
   for (int rank : others)
-    queue_failure(group.at(rank), {creation.key, 0, error.error_class(), error.text(), excluded});
+    queue_failure(group.at(rank), {creation.key(), 0, error.error_class(), error.text(), excluded});
 }
 
 /// Send a failure once the address of `to` is found; a process that has not published its address
@@ -152,18 +139,18 @@ void Creations::send_queued_failures() {
     }
     send(failure_entry.to, failure_entry.message);
     const CreationPtr failed = find(failure_entry.message.key);
-    if (failed && failed->failure)
-      record_notified(failed, failed->group->rank_of(failure_entry.to));
+    if (failed && failed->failure())
+      record_notified(failed, failed->group()->rank_of(failure_entry.to));
     return true;
   });
 }
 
 bool Creations::fail_on_timeout(const CreationPtr& creation, double waited) {
-  const auto& roles = creation->roles;
+  const auto& roles = creation->roles();
   const double timeout = process_.settings().create_timeout;
   // a process that has sent its contribution up waits for the whole tree
-  const int levels = !roles.is_node_leader() || creation->sent_up ? roles.tree_height + 1
-                                                                  : roles.height;
+  const int levels = creation->state() == CreationState::awaiting_outcome ? roles.tree_height + 1
+                                                                          : roles.height;
   if (timeout <= 0 || waited <= timeout + std::min(kGracePart * timeout, kMaxGrace) * levels)
     return false;
   fail(creation,
@@ -178,12 +165,12 @@ bool Creations::fail_on_timeout(const CreationPtr& creation, double waited) {
 /// never find each other.
 bool Creations::fail_on_separate_shared_memory(const CreationPtr& creation, base::Nanoseconds now) {
   if (creation->next_memory_check == 0)
-    creation->next_memory_check = creation->started + kMemoryCheckedAfter;
+    creation->next_memory_check = creation->started() + kMemoryCheckedAfter;
   if (now < creation->next_memory_check) return false;
   creation->next_memory_check = now + kMemoryCheckedEvery;
-  const auto missing = missing_members(*creation);
+  const auto missing = creation->missing_members();
   const auto excluded = std::ranges::find_if(missing, [&](int rank) {
-    const base::ProcessId process = creation->group->at(rank);
+    const base::ProcessId process = creation->group()->at(rank);
     return process_.is_local(process) && !process_.has_session(process);
   });
   if (excluded == missing.end()) return false;
@@ -197,20 +184,20 @@ bool Creations::fail_on_separate_shared_memory(const CreationPtr& creation, base
                                    " is unreachable: the processes of this node do not share one " +
                                    process_.shared_memory_folder() +
                                    "; share it, or set INTERSESSION_TRANSPORT=fabric"),
-      {creation->roles.self});
+      {creation->roles().self});
   return true;
 }
 
 /// Query missing members, also to detect unreachable processes (has_ended), and report them when
 /// due.
-void Creations::report_when_due(Creation& creation, base::Nanoseconds now) {
+void Creations::report_when_due(TrackedCreation& creation, base::Nanoseconds now) {
   const double seconds = base::creation_report_interval(process_.settings());
   const bool is_reported = seconds > 0;
   const auto interval = is_reported ? static_cast<base::Nanoseconds>(seconds * 1e9)
                                     : kQueryInterval;
   const base::Nanoseconds ahead = std::min(kQueryLead, interval / 2);
   if (creation.next_report == 0) {
-    creation.next_report = creation.started + interval;
+    creation.next_report = creation.started() + interval;
     creation.next_query = creation.next_report - ahead;
   }
   if (now >= creation.next_query) {
@@ -221,15 +208,15 @@ void Creations::report_when_due(Creation& creation, base::Nanoseconds now) {
   creation.next_report = now + interval;
   creation.next_query = creation.next_report - ahead;
   if (!is_reported) return;
-  const double waited = static_cast<double>(now - creation.started) * 1e-9;
+  const double waited = static_cast<double>(now - creation.started()) * 1e-9;
   process_.log().write(base::LogLevel::warn, name_of(creation) + " has waited " +
                                                  seconds_text(waited) + " for " +
                                                  describe_missing(creation));
 }
 
-void Creations::query_missing_members(Creation& creation) {
-  for (int rank : missing_members(creation)) {
-    const base::ProcessId process = creation.group->at(rank);
+void Creations::query_missing_members(TrackedCreation& creation) {
+  for (int rank : creation.missing_members()) {
+    const base::ProcessId process = creation.group()->at(rank);
     if (process_.is_local(process)) {
       if (process_.has_session(process))
         send_status_request(creation, rank);  // without a session no reply would come
@@ -242,16 +229,16 @@ void Creations::query_missing_members(Creation& creation) {
   }
 }
 
-void Creations::send_status_request(Creation& creation, int rank) {
-  const base::Nanoseconds waited = base::now_ns() - creation.started;
+void Creations::send_status_request(TrackedCreation& creation, int rank) {
+  const base::Nanoseconds waited = base::now_ns() - creation.started();
   StatusRequest request{
-      creation.key, creation.own_call(), static_cast<std::uint32_t>(waited / 1'000'000), {}};
-  if (!process_.is_local(creation.group->at(rank)))
+      creation.key(), creation.own_call(), static_cast<std::uint32_t>(waited / 1'000'000), {}};
+  if (!process_.is_local(creation.group()->at(rank)))
     if (auto own = process_.own_address()) request.requester = *std::move(own);
   send(creation, rank, request);
 }
 
-void Creations::query_found_members(Creation& creation) {
+void Creations::query_found_members(TrackedCreation& creation) {
   for (auto at = creation.to_query.begin(); at != creation.to_query.end();) {
     auto found = at->second.poll();
     if (found && !*found) {
@@ -259,7 +246,7 @@ void Creations::query_found_members(Creation& creation) {
       continue;
     }
     // on failure the report has no reply
-    if (found && process_.record_looked_up_address(creation.group->at(at->first), **found))
+    if (found && process_.record_looked_up_address(creation.group()->at(at->first), **found))
       send_status_request(creation, at->first);
     at = creation.to_query.erase(at);
   }

@@ -8,7 +8,7 @@ import unittest
 _TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(_TOP / "scripts"))
 
-from pages import links, messages, modules, prototypes, settings  # noqa: E402
+from pages import creation, links, messages, modules, prototypes, settings  # noqa: E402
 
 
 def found(source: str) -> list[tuple[str, str]]:
@@ -144,6 +144,40 @@ class ModulesTest(unittest.TestCase):
             modules.direct({"a": set(), "b": {"a"}, "c": {"a", "b"}}),
             {"a": set(), "b": {"a"}, "c": {"b"}},
         )
+
+
+class CreationTest(unittest.TestCase):
+    SOURCE = (
+        "enum class CreationState : std::uint8_t {\n  announced,  ///< by a message\n"
+        "  agreed,  ///< over\n};\n"
+        "inline constexpr CreationTransition kCreationTransitions[] = {\n"
+        "    {CreationState::announced, CreationEvent::agree, CreationState::agreed,  //\n"
+        '     "the outcome arrives"},\n};\n'
+    )
+
+    def test_reads_states_and_transitions(self):
+        self.assertEqual(
+            creation.states_of(self.SOURCE), {"announced": "by a message", "agreed": "over"}
+        )
+        self.assertEqual(
+            creation.transitions_of(self.SOURCE),
+            [("announced", "agree", "agreed", "the outcome arrives")],
+        )
+
+    def test_marks_the_states_without_transition(self):
+        picture = creation.dot_of(self.SOURCE)
+        self.assertIn('agreed [label="agreed\\n over", peripheries=2];', picture)
+        self.assertIn('announced -> agreed [label="agree:\\n the outcome arrives"];', picture)
+
+    def test_refuses_a_row_that_it_cannot_read(self):
+        row = "    {kThere, CreationEvent::call, CreationState::agreed, kCause},\n"
+        with self.assertRaises(ValueError):
+            creation.transitions_of(self.SOURCE.removesuffix("};\n") + row + "};\n")
+
+    def test_refuses_a_state_that_is_not_declared(self):
+        source = self.SOURCE.replace("CreationState::agreed,", "CreationState::lost,")
+        with self.assertRaises(ValueError):
+            creation.transitions_of(source)
 
 
 class PrototypesTest(unittest.TestCase):
