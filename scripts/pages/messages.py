@@ -34,11 +34,13 @@ _COMPLAINTS = {"shim/sessions/pset_text.cpp": {"fail": 2, "": 3}}
 # Functions and variables whose texts reach the user through members. By file: name and class.
 _RETURNED = {
     "shim/bootstrap/launcher_size.cpp": ("warn_of_unusable_launcher", "warning"),
+    "shim/sessions/creation_disagreement.cpp": ("describe_wait", "part"),
+    "shim/sessions/creation_report.cpp": ("describe_missing", "part"),
     "shim/transport/ofi/provider_warning.cpp": ("provider_warning", "warning"),
 }
 _ASSIGNED = {
     "shim/intercept/native/composed.cpp": ("misfit_", "count"),
-    "shim/sessions/creation_disagreement.cpp": ("state", "part"),
+    "shim/sessions/creation_watch.cpp": ("state", "part"),
 }
 _NAME_ONLY = re.compile(r"\w+")
 # Implementations that only tests use.
@@ -131,8 +133,9 @@ class _Source:
             for text in filter(_is_searchable, map(_shown, texts)):
                 yield kind, text + ": …" if kind in ("prefix", _BY_ERRNO) else text
         function, kind = _RETURNED.get(self.path, ("", ""))
-        for text in self.texts.returned(function) if function else ():
-            yield kind, _shown(text)
+        returned = self.texts.returned(function) if function else ()
+        for text in filter(_is_searchable, map(_shown, returned)):
+            yield kind, text
         variable, kind = _ASSIGNED.get(self.path, ("", ""))
         for text in self.texts.assigned(variable) if variable else ():
             yield kind, _shown(text)

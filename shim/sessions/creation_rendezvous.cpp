@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Creates a communicator of one node through a shared-memory rendezvous, without messages. All
-// uncommon cases fall back to messages: a slow or dead member, an earlier message about this
-// creation, a long key. If one member falls back, all do: a member that has arrived aborts the
-// rendezvous. Any other sends its contribution to rank 0, which then aborts it. Rank 0 also aborts
-// it while it waits for contributions itself.
-#include <algorithm>
+#include "shim/sessions/creation_rendezvous.hpp"
 
-#include "shim/sessions/creation.hpp"
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
 #include "shim/sessions/derived_communicator.hpp"
 #include "shim/sessions/process.hpp"
+#include "shim/transport/shm/shm_rendezvous.hpp"
 
 namespace shim::sessions {
 namespace {
@@ -50,97 +51,111 @@ double rendezvous_timeout(const base::Settings& settings) {
              : kRendezvousTimeout;
 }
 
-}  // namespace
-
-/// Register the wait. False if this process has state of this creation, e.g. from earlier messages.
-bool Creations::begin_rendezvous(const CreationKey& key, RendezvousWait& wait) {
-  std::lock_guard guard(mutex_);
-  record_thread();
-  if (find(key)) return false;
-  rendezvous_waits_.push_back(&wait);
-  return true;
-}
-
-void Creations::end_rendezvous(const RendezvousWait& wait) {
-  std::lock_guard guard(mutex_);
-  std::erase(rendezvous_waits_, &wait);
-}
-
-/// Make the rendezvous waits of this creation fall back to messages. Called when a message about it
-/// has arrived.
-void Creations::divert_to_messages(const CreationKey& key) {
-  for (RendezvousWait* wait : rendezvous_waits_)
-    if (wait->key == key) wait->by_messages.store(true, std::memory_order_relaxed);
-}
-
-/// Abort the rendezvous if this process is rank 0, which now waits for messages, so that members
-/// that call later do not wait at the rendezvous.
-void Creations::abort_rendezvous(const TrackedCreation& creation) {
-  if (creation.name.empty() || process_.rendezvous_table() == nullptr) return;
-  const LocalMembers members(process_, *creation.group());
-  process_.rendezvous_table()->abort({process_.slot_of(process_.self()), creation.name, members,
-                                      static_cast<std::uint32_t>(creation.roles().self)});
-}
-
-base::Result<Agreement> Creations::agreement_of(const Call& call,
-                                                const transport::ShmRendezvous& complete,
-                                                std::uint32_t own_base) const {
-  const auto members = static_cast<std::size_t>(call.group->size());
+/// Return what the members of a complete rendezvous agree on.
+Agreement agreement_of(const Group& group, const transport::ShmRendezvous& complete,
+                       std::uint32_t own_base) {
+  const auto members = static_cast<std::size_t>(group.size());
   std::vector<std::uint32_t> bases(members);
   for (std::size_t rank = 0; rank < members; ++rank) bases[rank] = complete.payload_at(rank);
-  const std::uint64_t leader = call.group->at(0).rank;
+  const std::uint64_t leader = group.at(0).rank;
   const base::ExtendedId id{
       .leader = leader << 32 | complete.payload_at(members + kReservedBase),
       .counter = std::uint64_t{complete.payload_at(members + kCounterHigh)} << 32 |
                  complete.payload_at(members + kCounterLow)};
-  return Agreement{id, bases_of(std::move(bases)), own_base, complete.payload_at(members + kVci)};
+  return {id, bases_of(std::move(bases)), own_base, complete.payload_at(members + kVci)};
 }
 
-std::optional<base::Result<Agreement>> Creations::try_rendezvous(const Call& call) {
+}  // namespace
+
+/// Call that waits at a rendezvous. An exception may end the wait.
+class RendezvousProtocol::Wait {
+ public:
+  Wait(RendezvousProtocol& protocol, const CreationCall& call)
+      : protocol_(protocol), key_(key_of(call)) {
+    std::lock_guard guard(protocol_.mutex_);
+    protocol_.waits_.push_back(this);
+  }
+  ~Wait() {
+    std::lock_guard guard(protocol_.mutex_);
+    std::erase(protocol_.waits_, this);
+  }
+  Wait(const Wait&) = delete;
+  Wait& operator=(const Wait&) = delete;
+
+  const CreationKey& key() const { return key_; }
+  /// Record that other members use messages, so that this call must, too.
+  void divert() { is_diverted_.store(true, std::memory_order_relaxed); }
+  bool is_diverted() const { return is_diverted_.load(std::memory_order_relaxed); }
+
+ private:
+  RendezvousProtocol& protocol_;
+  const CreationKey key_;
+  std::atomic<bool> is_diverted_{false};  ///< a hint, pairs with nothing
+};
+
+void RendezvousProtocol::divert(const CreationKey& key) {
+  std::lock_guard guard(mutex_);
+  for (Wait* wait : waits_)
+    if (wait->key() == key) wait->divert();
+}
+
+std::optional<base::Result<Agreement>> RendezvousProtocol::agree(const CreationCall& call) {
   if (process_.rendezvous_table() == nullptr || !process_.has_on_node(*call.group))
     return std::nullopt;
   call.operation.begin(base::Phase::shm_rendezvous);
-  const CreationKey key = key_of(call.scope, call.tag, *call.group, call.topology);
   std::optional<base::Result<Agreement>> agreed;
   {
-    RendezvousWait wait(*this, key);
-    if (begin_rendezvous(key, wait)) agreed = rendezvous(call, wait);
+    // registered before the question, so that a message after it diverts this call
+    const Wait wait(*this, call);
+    if (!is_by_messages_(wait.key())) agreed = arrive(call, wait);
   }
   call.operation.end(base::Phase::shm_rendezvous);
   return agreed;
 }
 
-std::optional<base::Result<Agreement>> Creations::rendezvous(const Call& call,
-                                                             const RendezvousWait& wait) {
-  const auto name = bytes_of(wait.key);
+std::optional<base::Result<Agreement>> RendezvousProtocol::arrive(const CreationCall& call,
+                                                                  const Wait& wait) {
+  const auto name = bytes_of(wait.key());
   const int rank = call.group->rank_of(process_.self());
   const LocalMembers members(process_, *call.group);
   OfferedBase base(process_, process_.take_context_base());
-  const auto words = rank == 0 ? leader_words(base.base, process_.make_extended_id(),
-                                              usable_vci(call.vci))
-                               : leader_words(base.base, {}, 0);
+  const auto words = rank == 0 ? leader_words(base.value(), process_.make_extended_id(),
+                                              choose_vci(process_, call.vci))
+                               : leader_words(base.value(), {}, 0);
   const auto [status, rendezvous] = process_.rendezvous_table()->arrive(
       {members.slot_of(0), name, members, static_cast<std::uint32_t>(rank)},
       std::span(words).first(rank == 0 ? words.size() : 1));
   if (rendezvous && wait_until_complete(*rendezvous, wait))
-    return with_open_vci(agreement_of(call, *rendezvous, base.base), base);
+    return base.used_by(agreement_of(*call.group, *rendezvous, base.value()));
   if (status == transport::ShmRendezvousTable::ArriveStatus::arrived_before)
     return called_twice(call);
   return std::nullopt;
 }
 
 /// Wait until the rendezvous ends. True if all members arrived; else it is aborted for all.
-bool Creations::wait_until_complete(const transport::ShmRendezvous& rendezvous,
-                                    const RendezvousWait& wait) {
+bool RendezvousProtocol::wait_until_complete(const transport::ShmRendezvous& rendezvous,
+                                             const Wait& wait) {
   const auto is_over = [&] {
-    return rendezvous.is_complete() || rendezvous.is_aborted() ||
-           wait.by_messages.load(std::memory_order_relaxed);
+    return rendezvous.is_complete() || rendezvous.is_aborted() || wait.is_diverted();
   };
   // message errors are returned to the operations that they affect
   (void)process_.engine().wait_until(
       is_over, base::Deadline::after_seconds(rendezvous_timeout(process_.settings())));
   rendezvous.abort();  // no effect if it is complete
   return rendezvous.is_complete();
+}
+
+ClosedRendezvous::ClosedRendezvous(Process& process, const Creation& creation)
+    : process_(process), group_(creation.group()) {
+  const CreationRoles& roles = creation.roles();
+  if (roles.is_node_leader() && !roles.spans_nodes && process.rendezvous_table() != nullptr)
+    name_ = bytes_of(creation.key());
+}
+
+void ClosedRendezvous::abort() const {
+  if (name_.empty()) return;
+  const LocalMembers members(process_, *group_);
+  process_.rendezvous_table()->abort({process_.slot_of(process_.self()), name_, members, 0});
 }
 
 }  // namespace shim::sessions

@@ -1,42 +1,49 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fails a creation if this process knows all missing members to be stuck. Each of them has
-// finalized its last session, or waits in a creation of an equal group with another tag and has
-// begun no other creation. A process that computes, or has not begun a session yet, is not stuck: a
-// creation waits for it without limit.
+#include "shim/sessions/creation_stuck_members.hpp"
+
 #include <algorithm>
 
-#include "shim/sessions/creation.hpp"
+#include "shim/sessions/creation_disagreement.hpp"
+#include "shim/sessions/creation_text.hpp"
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {
-namespace {
 
 using base::Error;
 using base::ErrorClass;
 
 /// 1 s between two queries of a member that should be stuck long enough by now but has not replied.
-constexpr base::Nanoseconds kQueryRepeat = 1'000'000'000;
+static constexpr base::Nanoseconds kQueryRepeat = 1'000'000'000;
 
-}  // namespace
-
-bool Creations::has_finalized(const TrackedCreation& creation, int rank) const {
-  const base::ProcessId process = creation.group()->at(rank);
-  if (process_.is_local(process)) return process_.has_finalized(process);
-  const auto probe = creation.probes.find(rank);
-  return probe != creation.probes.end() && probe->second.is_between_sessions();
+void StuckMembers::on_reply(int rank, const StatusReply& reply) {
+  const Creation& mine = context_.creation;
+  const auto has_other_tag = [&](const CreationKey& key) {
+    return differs_by_tag(mine.key(), key);
+  };
+  const auto other = std::ranges::find_if(reply.waiting, has_other_tag);
+  const bool is_elsewhere = reply.missing.empty() && other != reply.waiting.end() &&
+                            context_.registry.is_plausible(*other, mine.process_at(rank), false);
+  // another thread of this process in that creation may end it, so that the member can join
+  if (!is_elsewhere || context_.registry.is_waiting_in(*other)) {
+    members_.erase(rank);
+    return;
+  }
+  const base::Nanoseconds now = base::now_ns();
+  StuckMember& stuck = members_[rank];
+  stuck.elsewhere = *other;
+  stuck.since = std::max(mine.started(), now - base::Nanoseconds{reply.quiet_ms} * 1'000'000);
+  stuck.until = now;
 }
 
 /// Record which missing members have finalized their last session, and erase those that
 /// re-initialized.
-void Creations::record_finalized(TrackedCreation& creation, base::Nanoseconds now) {
-  std::erase_if(creation.stuck_members, [&](const auto& known) {
-    return !known.second.elsewhere && !has_finalized(creation, known.first);
+void StuckMembers::record_finalized(base::Nanoseconds now) {
+  std::erase_if(members_, [&](const auto& known) {
+    return !known.second.elsewhere && !liveness_.has_finalized(known.first);
   });
-  for (int rank : creation.missing_members()) {
-    if (!has_finalized(creation, rank)) continue;
-    auto& stuck = creation.stuck_members
-                      .try_emplace(rank,
-                                   TrackedCreation::StuckMember{.elsewhere = {}, .since = now})
+  for (int rank : context_.creation.missing_members()) {
+    if (!liveness_.has_finalized(rank)) continue;
+    auto& stuck = members_.try_emplace(rank, StuckMember{.elsewhere = {}, .since = now})
                       .first->second;
     if (stuck.elsewhere) stuck = {.elsewhere = {}, .since = now};
     stuck.until = now;
@@ -46,69 +53,63 @@ void Creations::record_finalized(TrackedCreation& creation, base::Nanoseconds no
 /// Query all missing members once, stuck_after() after the start, whatever the report interval is.
 /// Query a member in another creation again if its last reply came before it had been there for
 /// stuck_after().
-void Creations::query_stuck_members(TrackedCreation& creation, base::Nanoseconds now) {
-  const base::Nanoseconds enough = process_.stuck_after();
-  if (!creation.has_queried_all && now >= creation.started() + enough) {
-    creation.has_queried_all = true;
-    query_missing_members(creation);
+void StuckMembers::query(base::Nanoseconds now) {
+  const base::Nanoseconds enough = context_.process.stuck_after();
+  if (!has_queried_all_ && now >= context_.creation.started() + enough) {
+    has_queried_all_ = true;
+    report_.query_missing_members();
   }
-  for (auto& [rank, stuck] : creation.stuck_members) {
+  for (auto& [rank, stuck] : members_) {
     const bool is_open = stuck.elsewhere && now >= stuck.since + enough &&
                          stuck.until < stuck.since + enough;
     if (!is_open || now < stuck.last_query + kQueryRepeat) continue;
     stuck.last_query = now;
-    send_status_request(creation, rank);
+    report_.query(rank);
   }
 }
 
-base::Error Creations::error_of_stuck(const TrackedCreation& creation) const {
-  const auto& [rank, stuck] = *std::ranges::find_if(
-      creation.stuck_members, [](const auto& known) { return !known.second.elsewhere; });
-  const std::string time = seconds_text(static_cast<double>(process_.stuck_after()) * 1e-9);
+bool StuckMembers::is_stuck(int rank) const {
+  const auto known = members_.find(rank);
+  if (known == members_.end() ||
+      known->second.until - known->second.since < context_.process.stuck_after())
+    return false;
+  return !known->second.elsewhere || !context_.registry.is_waiting_in(*known->second.elsewhere);
+}
+
+/// Return the error of a creation in which all missing members are stuck.
+Error StuckMembers::error() const {
+  const Creation& creation = context_.creation;
+  const std::string time = seconds_text(static_cast<double>(context_.process.stuck_after()) * 1e-9);
+  const auto finalized = std::ranges::find_if(
+      members_, [](const auto& known) { return !known.second.elsewhere; });
+  if (finalized == members_.end()) {
+    const auto& [rank, waiting] = *members_.begin();
+    return Error(ErrorClass::not_same, disagreement_on_tag(context_, *waiting.elsewhere, rank) +
+                                           "; neither has begun another creation for " + time);
+  }
   // the reason first: an MPI error string may truncate the rest
   return Error(ErrorClass::proc_aborted,
-               "process " + std::to_string(creation.group()->at(rank).rank) +
+               "process " + std::to_string(creation.process_at(finalized->first).rank) +
                    " finalized its last session and has not begun another for " + time + ": " +
                    name_of(creation) + " cannot complete; create a group without that process");
 }
 
-bool Creations::fail_if_all_missing_are_stuck(const CreationPtr& creation) {
-  const base::Nanoseconds now = base::now_ns(), enough = process_.stuck_after();
-  record_finalized(*creation, now);
-  query_stuck_members(*creation, now);
-  const auto missing = creation->missing_members();
-  const auto is_stuck = [&](int rank) {
-    const auto known = creation->stuck_members.find(rank);
-    if (known == creation->stuck_members.end() ||
-        known->second.until - known->second.since < enough)
-      return false;
-    return !known->second.elsewhere || !is_in(*known->second.elsewhere);
-  };
-  if (missing.empty() || !std::ranges::all_of(missing, is_stuck)) return false;
-  std::erase_if(creation->stuck_members, [&](const auto& known) {
+std::optional<Finding> StuckMembers::find(base::Nanoseconds now) {
+  record_finalized(now);
+  query(now);
+  const auto missing = context_.creation.missing_members();
+  const auto is_stuck = [&](int rank) { return this->is_stuck(rank); };
+  if (missing.empty() || !std::ranges::all_of(missing, is_stuck)) return std::nullopt;
+  std::erase_if(members_, [&](const auto& known) {
     return std::ranges::find(missing, known.first) == missing.end();
   });
-  const auto waiting = std::ranges::find_if(creation->stuck_members, [](const auto& known) {
-    return known.second.elsewhere.has_value();
-  });
-  const bool all_wait = std::ranges::all_of(creation->stuck_members, [](const auto& known) {
-    return known.second.elsewhere.has_value();
-  });
-  const std::string time = seconds_text(static_cast<double>(enough) * 1e-9);
-  const Error error = all_wait ? Error(ErrorClass::not_same,
-                                       disagreement_on_tag(*creation, *waiting->second.elsewhere,
-                                                           waiting->first) +
-                                           "; neither has begun another creation for " + time)
-                               : error_of_stuck(*creation);
-  ExcludedMembers excluded;
-  const auto stuck = creation->stuck_members;
-  for (const auto& [rank, known] : stuck) {
+  Finding found{error()};
+  for (const auto& [rank, known] : members_) {
     if (!known.elsewhere) continue;
-    excluded.elsewhere.push_back({0, creation->group()->at(rank).rank, 1, 1});
-    fail_other(*creation, *known.elsewhere, rank, error);
+    found.excluded.elsewhere.push_back({0, context_.creation.process_at(rank).rank, 1, 1});
+    found.elsewhere.emplace_back(rank, *known.elsewhere);
   }
-  fail(creation, error, {creation->roles().self}, excluded);
-  return true;
+  return found;
 }
 
 }  // namespace shim::sessions
