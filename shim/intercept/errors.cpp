@@ -372,7 +372,7 @@ std::string last_error_text(int code) { return last_error.text_of(code); }
 
 std::string process_label() {
   if (auto process = living_process())
-    return process->location().host + ":" + std::to_string(process->self().rank);
+    return process->node().location().host + ":" + std::to_string(process->self().rank);
   char host[256] = "?";
   gethostname(host, sizeof host - 1);
   const char* rank = std::getenv("PMIX_RANK");
@@ -390,7 +390,7 @@ void end_job(const std::string& text, int code) {
   print_error(text);
   if (is_forked_child()) _exit(exit_status(code));  // the job belongs to the parent
   auto process = living_process();
-  if (process) process->release_shared_memory();
+  if (process) process->node().release_file();
   wait_for_the_launcher_to_read();
   if (is_active()) active_table.Abort(abi::predefined.comm_world, exit_status(code));
   if (process) process->bootstrap().abort(exit_status(code), text);
@@ -400,7 +400,7 @@ void end_job(const std::string& text, int code) {
 void end_process(const std::string& text, int code) {
   flush_streams();
   print_error(text);
-  if (auto process = living_process()) process->release_shared_memory();
+  if (auto process = living_process()) process->node().release_file();
   wait_for_the_launcher_to_read();
   _exit(exit_status(code));
 }

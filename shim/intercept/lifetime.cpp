@@ -65,19 +65,20 @@ class ProcessHolder : public sessions::ProcessSource {
     const auto found = process();
     if (!found || coupling_) return;
     warn_if_world_sizes_differ(**found);
-    coupling_.emplace((*found)->engine(), *(*found)->all_engines(), (*found)->log());
+    coupling_.emplace((*found)->engine(), *(*found)->vcis().all_engines(), (*found)->log());
   }
   /// Start a progress thread for the duration of the substrate's MPI_Finalize, which waits for
   /// peers: a peer may need session messages of this process before it enters MPI_Finalize.
   void before_native_finalize() {
     if (const auto found = process())
-      in_finalize_ = ProgressThread::make(*(*found)->all_engines(), finalize_, (*found)->log());
+      in_finalize_ = ProgressThread::make(*(*found)->vcis().all_engines(), finalize_,
+                                          (*found)->log());
   }
   std::unique_ptr<ProgressThread> after_native_finalize() { return std::move(in_finalize_); }
   /// Wait for background work that a start of the world model, or the end of the program, would
   /// disturb.
   void finish_opening() {
-    if (const auto found = process()) (*found)->finish_opening();
+    if (const auto found = process()) (*found)->peers().finish_opening();
   }
 
  private:
@@ -194,7 +195,7 @@ std::atomic<bool> has_factories{false};  // this library has begun work; pairs w
   Process* process = holder ? holder->process_if_started() : nullptr;
   if (process != nullptr) {
     warn_about_open_sessions(registry, *process);
-    process->leave_at_once();
+    process->node().leave_at_once();
   }
   registry.factories->lifetime->reset();
 }

@@ -47,8 +47,8 @@ Communicator::Communicator(Process& process, Parts parts)
       size_(parts_.group->size()),
       peers_(parts_.context.members->size()),
       label_(label_of(process, parts_)),
-      context_(process.engine(parts_.vci).make_context(labelled(parts_.context, label_))),
-      coll_(process.engine(parts_.vci), *context_, process.scratch(), rank_, peers_,
+      context_(process.vcis().engine(parts_.vci).make_context(labelled(parts_.context, label_))),
+      coll_(process.vcis().engine(parts_.vci), *context_, process.scratch(), rank_, peers_,
             parts_.local ? &parts_.local->coll() : nullptr, this),
       children_(is_inter() ? 1 : 0) {
   if (!parts_.info) parts_.info = std::make_shared<Info>();
@@ -108,8 +108,9 @@ coll::MemorySharing sharing_within_node(const base::Settings& settings) {
 
 /// Describe the processes that ranks refer to.
 coll::MemorySharing Communicator::sharing() const {
-  return process_->has_on_node(*parts_.context.members) ? sharing_within_node(process_->settings())
-                                                        : coll::MemorySharing::nothing;
+  return process_->node().has_on_node(*parts_.context.members)
+             ? sharing_within_node(process_->settings())
+             : coll::MemorySharing::nothing;
 }
 
 /// Return the nodes of the launcher's node map, which all members have; this process's own routes
@@ -126,13 +127,15 @@ std::unique_ptr<const coll::Nodes> Communicator::nodes() const {
 }
 
 std::optional<transport::ShmCollSegmentId> Communicator::allocate_coll_segment() const {
-  return process_->coll_segments()->allocate(process_->slots_of(*parts_.context.members));
+  return process_->node().coll_segments()->allocate(
+      process_->node().slots_of(*parts_.context.members));
 }
 
 std::unique_ptr<transport::ShmCollHandle> Communicator::open_coll_segment(
     transport::ShmCollSegmentId segment_id) const {
-  return process_->coll_segments()->open(segment_id, process_->slots_of(*parts_.context.members),
-                                         rank_, process_->area(parts_.vci));
+  return process_->node().coll_segments()->open(segment_id,
+                                                process_->node().slots_of(*parts_.context.members),
+                                                rank_, process_->vcis().area(parts_.vci));
 }
 
 std::optional<base::ContextPath> Communicator::next_child_path() {

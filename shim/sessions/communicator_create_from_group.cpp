@@ -33,7 +33,6 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
                                                                   .operation = operation,
                                                                   .vci = vci}));
   operation.begin(base::Phase::context);
-  process.update_oversubscription();
   auto made = Communicator::make(
       process, Communicator::Parts{.session = session,
                                    .group = group,

@@ -23,7 +23,7 @@ int own_node(Process& process) {
 
 /// Return the hardware this process is bound to; none without hwloc.
 std::vector<bootstrap::HardwareResource> own_hardware(Process& process) {
-  auto found = process.hardware();
+  auto found = process.node().own_hardware();
   return found ? *std::move(found) : std::vector<bootstrap::HardwareResource>();
 }
 

@@ -48,8 +48,9 @@ base::Result<Agreement> Creations::agree(const CreationCall& call) {
 
 Agreement Creations::agree_alone(const CreationCall& call) {
   auto bases = std::make_shared<p2p::ContextBases>();
-  bases->common = process_.take_context_base();
-  return {process_.make_extended_id(), bases, bases->common, choose_vci(process_, call.vci)};
+  bases->common = process_.context_ids().take_base();
+  return {process_.context_ids().make_extended_id(), bases, bases->common,
+          process_.vcis().open_or_default(call.vci)};
 }
 
 void Creations::close() { messages_->close(); }

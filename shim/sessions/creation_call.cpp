@@ -54,11 +54,11 @@ base::Result<MessageProtocol::OwnContribution> MessageProtocol::make_own_contrib
   if (roles.spans_nodes) {
     if (roles.is_node_leader())
       // peers look up node leaders only: contributions carry the other members' addresses
-      SHIM_TRY(process_.publish_address(during));
-    SHIM_TRY_ASSIGN(own.address, process_.own_address());
+      SHIM_TRY(process_.peers().publish(during));
+    SHIM_TRY_ASSIGN(own.address, process_.peers().own_address());
   }
   // last, so that no base is taken if the process has no network
-  own.context_base = process_.take_context_base();
+  own.context_base = process_.context_ids().take_base();
   return own;
 }
 
@@ -204,7 +204,7 @@ void MessageProtocol::refuse(const CreationCall& call, const base::Error& reason
     const CreationPtr creation = registry_.find_or_begin(key_of(call));
     const auto& roles = creation->roles();
     if (creation->state() != CreationState::announced) return;
-    if (roles.parent && !process_.known_incarnation(creation->process_at(*roles.parent)))
+    if (roles.parent && !process_.peers().known_incarnation(creation->process_at(*roles.parent)))
       notices_.queue(creation->process_at(*roles.parent),
                      {creation->key(), 0, reason.error_class(), reason.text(), {}});
     fail(creation, Error(reason.error_class(), "a member cannot participate: " + reason.text()),

@@ -20,7 +20,7 @@ bool differs_by_tag(const CreationKey& mine, const CreationKey& other) {
 }
 
 bool another_may_call(const Process& process, const CallerThreads& threads) {
-  return base::thread_count() != 1 && (threads.are_several() || process.has_several_threads());
+  return base::thread_count() != 1 && (threads.are_several() || process.threads().are_several());
 }
 
 std::vector<ProcessRange> callers_of(const Creation& creation) {

@@ -16,7 +16,7 @@ static constexpr std::size_t kMaxQueuedFailures = 32;
 
 void FailureNotices::record(const FailureMessage& failure, std::optional<base::ProcessId> parent) {
   recorded_.push_back(
-      {failure, base::now_ns(), parent, parent ? *process_.known_incarnation(*parent) : 0});
+      {failure, base::now_ns(), parent, parent ? *process_.peers().known_incarnation(*parent) : 0});
   if (recorded_.size() > kMaxRecordedFailures) recorded_.pop_front();
 }
 
@@ -48,16 +48,16 @@ std::optional<FailureMessage> FailureNotices::recorded_for(base::ProcessId reque
 }
 
 void FailureNotices::queue(base::ProcessId to, FailureMessage message) {
-  queued_.push_back({to, std::move(message), process_.look_up_address(to), base::now_ns()});
+  queued_.push_back({to, std::move(message), process_.peers().look_up(to), base::now_ns()});
   if (queued_.size() > kMaxQueuedFailures) queued_.pop_front();
 }
 
 bool FailureNotices::send_if_found(QueuedFailure& queued) {
-  if (!process_.known_incarnation(queued.to)) {
+  if (!process_.peers().known_incarnation(queued.to)) {
     auto found = queued.lookup.poll();
     if (!found) return true;  // the launcher does not know the address: drop the message
     if (!*found) return false;
-    if (!process_.record_looked_up_address(queued.to, **found)) return true;
+    if (!process_.peers().record_looked_up(queued.to, **found)) return true;
   }
   send_creation_message(process_, queued.to, queued.message);
   const CreationPtr failed = registry_.find(queued.message.key);

@@ -47,13 +47,13 @@ std::optional<Finding> MemberLiveness::find_dead() {
 bool MemberLiveness::has_ended(int rank) {
   Process& process = context_.process;
   const base::ProcessId member = context_.creation.process_at(rank);
-  if (process.is_local(member)) {
-    if (!process.is_running(member)) return true;
+  if (process.node().is_local(member)) {
+    if (!process.node().is_running(member)) return true;
     const base::Nanoseconds waited = base::now_ns() - context_.creation.started();
-    return waited >= kSearchedAfter && process.ended_before_attaching(member);
+    return waited >= kSearchedAfter && process.node().ended_before_attaching(member);
   }
-  if (process.is_out_of_reach(member))
-    return probe_finds_end(rank, *process.known_incarnation(member));
+  if (process.peers().is_out_of_reach(member))
+    return probe_finds_end(rank, *process.peers().known_incarnation(member));
   probes_.erase(rank);
   return false;
 }
@@ -63,7 +63,7 @@ bool MemberLiveness::probe_finds_end(int rank, std::uint32_t incarnation) {
   const base::ProcessId member = context_.creation.process_at(rank);
   const auto known = probes_.find(rank);
   if (known != probes_.end() && known->second.incarnation() != incarnation) probes_.erase(rank);
-  const double silence = process.has_published(member, incarnation)
+  const double silence = process.peers().has_published(member, incarnation)
                              ? process.settings().ready_timeout
                              : 0;
   LivenessProbe& probe = probes_
@@ -71,7 +71,7 @@ bool MemberLiveness::probe_finds_end(int rank, std::uint32_t incarnation) {
                                           silence)
                              .first->second;
   if (auto newer = probe.newer_address()) {
-    (void)process.record_looked_up_address(member, *newer);  // an invalid address changes nothing
+    (void)process.peers().record_looked_up(member, *newer);  // an invalid address changes nothing
     return false;
   }
   return probe.poll() == LivenessProbe::Verdict::has_ended;
@@ -86,22 +86,22 @@ std::optional<Finding> MemberLiveness::find_separate_memory(base::Nanoseconds no
   const auto missing = creation.missing_members();
   const auto excluded = std::ranges::find_if(missing, [&](int rank) {
     const base::ProcessId member = creation.process_at(rank);
-    return process.is_local(member) && !process.has_session(member);
+    return process.node().is_local(member) && !process.node().has_session(member);
   });
   if (excluded == missing.end()) return std::nullopt;
-  if (other_memory_since_ == 0 && process.sees_other_shared_memory()) other_memory_since_ = now;
+  if (other_memory_since_ == 0 && process.node().sees_other_memory()) other_memory_since_ = now;
   if (other_memory_since_ == 0 || now < other_memory_since_ + kMemoryGrace) return std::nullopt;
   return Finding{
       Error(ErrorClass::other, describe_member(process, creation, *excluded) +
                                    " is unreachable: the processes of this node do not share one " +
-                                   process.shared_memory_folder() +
+                                   process.node().folder() +
                                    "; share it, or set INTERSESSION_TRANSPORT=fabric")};
 }
 
 bool MemberLiveness::has_finalized(int rank) const {
   const base::ProcessId member = context_.creation.process_at(rank);
-  return context_.process.is_local(member) ? context_.process.has_finalized(member)
-                                           : is_between_sessions(rank);
+  return context_.process.node().is_local(member) ? context_.process.node().has_finalized(member)
+                                                  : is_between_sessions(rank);
 }
 
 bool MemberLiveness::is_between_sessions(int rank) const {

@@ -94,7 +94,8 @@ void MessageProtocol::handle(base::ProcessId from, ContributionMessage message) 
   record_addresses(process_, *creation, message.entries);
   const MemberEntry own = message.entries.at(rank);
   if (contains(creation->roles().children, rank))
-    process_.record_published(from, own.incarnation);  // node leaders publish before they send
+    process_.peers().record_published(from,
+                                      own.incarnation);  // node leaders publish before they send
   const std::uint32_t call = own.context_base;
   if (is_closing_) {
     registry_.forget(*creation);
@@ -121,7 +122,7 @@ void MessageProtocol::handle(base::ProcessId from, ContributionMessage message) 
 /// they send there.
 void MessageProtocol::join_vci(std::uint32_t vci) {
   // memory exists, because the leader has opened the VCI
-  if (vci < process_.vci_count()) (void)process_.open_vci(vci);
+  if (vci < process_.vcis().count()) (void)process_.vcis().open(vci);
 }
 
 void MessageProtocol::handle(base::ProcessId from, OutcomeMessage message) {
@@ -138,7 +139,7 @@ void MessageProtocol::handle(base::ProcessId from, OutcomeMessage message) {
   // outcome of an abandoned earlier attempt
   if (message.entries.at(roles.self).context_base != creation->own_call())
     return join_vci(message.vci);
-  if (message.vci >= (roles.spans_nodes ? 1 : process_.vci_count())) return count_dropped(from);
+  if (message.vci >= (roles.spans_nodes ? 1 : process_.vcis().count())) return count_dropped(from);
   creation->operation().end(base::Phase::outcome, from.rank);
   finish(creation, message);
 }
@@ -178,7 +179,8 @@ void MessageProtocol::handle(base::ProcessId from, FailureMessage message) {
 
 void MessageProtocol::return_contribution(base::ProcessId to, const CreationKey& key,
                                           std::uint32_t call) {
-  send_creation_message(process_, to, ReturnedContribution{key, call, process_.own_incarnation()});
+  send_creation_message(process_, to,
+                        ReturnedContribution{key, call, process_.peers().own_incarnation()});
 }
 
 void MessageProtocol::handle(base::ProcessId from, ReturnedContribution message) {
@@ -214,7 +216,7 @@ void MessageProtocol::handle(base::ProcessId from, StatusRequest message) {
   if (!registry_.is_plausible(message.key, from)) return;
   // a late process may be unknown here; an invalid address changes nothing
   if (!message.requester.bytes.empty())
-    (void)process_.record_looked_up_address(from, message.requester);
+    (void)process_.peers().record_looked_up(from, message.requester);
   if (const auto failure = failure_for(from, message))
     return send_creation_message(process_, from, *failure);
   const CreationPtr asked = registry_.find(message.key);

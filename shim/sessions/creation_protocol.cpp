@@ -20,24 +20,16 @@ base::Error called_twice(const CreationCall& call) {
 }
 
 OfferedBase::~OfferedBase() {
-  if (!is_used_) process_.skip_base(base_);
+  if (!is_used_) process_.vcis().skip_base(base_);
 }
 
 base::Result<Agreement> OfferedBase::used_by(base::Result<Agreement> agreed) {
   if (agreed) {
-    if (auto opened = process_.open_vci(agreed->vci); !opened) agreed = std::move(opened).error();
+    if (auto opened = process_.vcis().open(agreed->vci); !opened)
+      agreed = std::move(opened).error();
   }
   is_used_ = agreed.has_value();
   return agreed;
-}
-
-std::uint32_t choose_vci(Process& process, std::uint32_t wanted) {
-  auto opened = process.open_vci_if_space(wanted);
-  if (opened) return wanted;
-  process.log().write(
-      base::LogLevel::info,
-      "a communicator uses VCI 0 instead of one of its own: " + opened.error().text());
-  return 0;
 }
 
 }  // namespace shim::sessions

@@ -66,8 +66,4 @@ class OfferedBase {
   bool is_used_ = false;
 };
 
-/// Return the VCI that rank 0 chooses, which is open: the wanted one, or VCI 0 if shared memory
-/// lacks space. Rank 0 opens it before other members learn of it, so that its memory exists.
-std::uint32_t choose_vci(Process& process, std::uint32_t wanted);
-
 }  // namespace shim::sessions

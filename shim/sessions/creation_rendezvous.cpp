@@ -25,7 +25,7 @@ class LocalMembers final : public transport::RendezvousMembers {
   LocalMembers(const Process& process, const Group& group) : process_(process), group_(group) {}
   std::uint32_t size() const override { return static_cast<std::uint32_t>(group_.size()); }
   std::uint32_t slot_of(std::uint32_t rank) const override {
-    return process_.slot_of(group_.at(static_cast<int>(rank)));
+    return process_.node().slot_of(group_.at(static_cast<int>(rank)));
   }
 
  private:
@@ -100,7 +100,7 @@ void RendezvousProtocol::divert(const CreationKey& key) {
 }
 
 std::optional<base::Result<Agreement>> RendezvousProtocol::agree(const CreationCall& call) {
-  if (process_.rendezvous_table() == nullptr || !process_.has_on_node(*call.group))
+  if (process_.node().rendezvous_table() == nullptr || !process_.node().has_on_node(*call.group))
     return std::nullopt;
   call.operation.begin(base::Phase::shm_rendezvous);
   std::optional<base::Result<Agreement>> agreed;
@@ -118,11 +118,12 @@ std::optional<base::Result<Agreement>> RendezvousProtocol::arrive(const Creation
   const auto name = bytes_of(wait.key());
   const int rank = call.group->rank_of(process_.self());
   const LocalMembers members(process_, *call.group);
-  OfferedBase base(process_, process_.take_context_base());
-  const auto words = rank == 0 ? leader_words(base.value(), process_.make_extended_id(),
-                                              choose_vci(process_, call.vci))
-                               : leader_words(base.value(), {}, 0);
-  const auto [status, rendezvous] = process_.rendezvous_table()->arrive(
+  OfferedBase base(process_, process_.context_ids().take_base());
+  const auto words = rank == 0
+                         ? leader_words(base.value(), process_.context_ids().make_extended_id(),
+                                        process_.vcis().open_or_default(call.vci))
+                         : leader_words(base.value(), {}, 0);
+  const auto [status, rendezvous] = process_.node().rendezvous_table()->arrive(
       {members.slot_of(0), name, members, static_cast<std::uint32_t>(rank)},
       std::span(words).first(rank == 0 ? words.size() : 1));
   if (rendezvous && wait_until_complete(*rendezvous, wait))
@@ -148,14 +149,15 @@ bool RendezvousProtocol::wait_until_complete(const transport::ShmRendezvous& ren
 ClosedRendezvous::ClosedRendezvous(Process& process, const Creation& creation)
     : process_(process), group_(creation.group()) {
   const CreationRoles& roles = creation.roles();
-  if (roles.is_node_leader() && !roles.spans_nodes && process.rendezvous_table() != nullptr)
+  if (roles.is_node_leader() && !roles.spans_nodes && process.node().rendezvous_table() != nullptr)
     name_ = bytes_of(creation.key());
 }
 
 void ClosedRendezvous::abort() const {
   if (name_.empty()) return;
   const LocalMembers members(process_, *group_);
-  process_.rendezvous_table()->abort({process_.slot_of(process_.self()), name_, members, 0});
+  process_.node().rendezvous_table()->abort(
+      {process_.node().slot_of(process_.self()), name_, members, 0});
 }
 
 }  // namespace shim::sessions

@@ -50,12 +50,12 @@ void CreationReport::query_missing_members() {
   Process& process = context_.process;
   for (int rank : context_.creation.missing_members()) {
     const base::ProcessId member = context_.creation.process_at(rank);
-    if (process.is_local(member)) {
-      if (process.has_session(member)) query(rank);  // without a session no reply would come
-    } else if (process.known_incarnation(member)) {
+    if (process.node().is_local(member)) {
+      if (process.node().has_session(member)) query(rank);  // without a session no reply would come
+    } else if (process.peers().known_incarnation(member)) {
       query(rank);
     } else if (!to_query_.contains(rank)) {
-      to_query_.emplace(rank, process.look_up_address(member));
+      to_query_.emplace(rank, process.peers().look_up(member));
     }
   }
 }
@@ -67,8 +67,8 @@ void CreationReport::query(int rank) {
   const base::Nanoseconds waited = base::now_ns() - creation.started();
   StatusRequest request{
       creation.key(), creation.own_call(), static_cast<std::uint32_t>(waited / 1'000'000), {}};
-  if (!process.is_local(member))
-    if (auto own = process.own_address()) request.requester = *std::move(own);
+  if (!process.node().is_local(member))
+    if (auto own = process.peers().own_address()) request.requester = *std::move(own);
   send_creation_message(process, member, request);
 }
 
@@ -81,7 +81,7 @@ void CreationReport::query_found_members() {
     }
     const base::ProcessId member = context_.creation.process_at(at->first);
     // on failure the report has no reply
-    if (found && context_.process.record_looked_up_address(member, **found)) query(at->first);
+    if (found && context_.process.peers().record_looked_up(member, **found)) query(at->first);
     at = to_query_.erase(at);
   }
 }
@@ -105,14 +105,14 @@ std::string CreationReport::liveness_text(int rank) const {
   if (to_query_.contains(rank))
     return ", no message received yet: it has published no address, so it has created no "
            "communicator across nodes, or runs without Intersession";
-  if (!process.is_local(member)) {
+  if (!process.node().is_local(member)) {
     const std::string reason = process.engine().link_failure_reason(member);
     return ", no message received yet" + (reason.empty() ? "" : ": " + reason);
   }
-  if (process.has_session(member)) return ", which has a session and has not answered yet";
-  if (process.has_finalized(member)) return "; it cannot join unless it opens a session again";
-  return "; either it has not opened a session, or it does not share " +
-         process.shared_memory_folder() +
+  if (process.node().has_session(member)) return ", which has a session and has not answered yet";
+  if (process.node().has_finalized(member))
+    return "; it cannot join unless it opens a session again";
+  return "; either it has not opened a session, or it does not share " + process.node().folder() +
          " with this process (then set INTERSESSION_TRANSPORT=fabric)";
 }
 

@@ -37,9 +37,11 @@ void MessageProtocol::lead(const CreationPtr& creation, std::uint32_t wanted_vci
                 base::Error(base::ErrorClass::intern,
                             "contributions to the creation of a communicator are incomplete"),
                 {creation->roles().self});
-  const std::uint32_t vci = creation->roles().spans_nodes ? 0 : choose_vci(process_, wanted_vci);
-  finish(creation, {creation->key(), process_.make_extended_id(), static_cast<std::uint8_t>(vci),
-                    creation->entries()});
+  const std::uint32_t vci = creation->roles().spans_nodes
+                                ? 0
+                                : process_.vcis().open_or_default(wanted_vci);
+  finish(creation, {creation->key(), process_.context_ids().make_extended_id(),
+                    static_cast<std::uint8_t>(vci), creation->entries()});
 }
 
 void MessageProtocol::finish(const CreationPtr& creation, const OutcomeMessage& outcome) {
@@ -76,7 +78,7 @@ void MessageProtocol::fail(const CreationPtr& creation, const base::Error& error
     return these->rank_of(creation->process_at(rank)) != kUndefined;
   };
   std::optional<base::ProcessId> parent;
-  if (roles.parent && process_.known_incarnation(creation->process_at(*roles.parent)))
+  if (roles.parent && process_.peers().known_incarnation(creation->process_at(*roles.parent)))
     parent = creation->process_at(*roles.parent);
   std::vector<std::pair<int, std::uint32_t>> notices;  // rank, and the call that the notice answers
   std::set<int> unnotified;
@@ -142,7 +144,8 @@ void MessageProtocol::notify_for_node_leader(const Creation& creation, const Fin
                                 process_.creation_context());
   // a member without a session cannot send, living or not
   const auto first = std::find_if(of_root.local.begin(), of_root.local.end(), [&](int rank) {
-    return process_.has_session(group.at(rank)) && process_.is_running(group.at(rank));
+    return process_.node().has_session(group.at(rank)) &&
+           process_.node().is_running(group.at(rank));
   });
   if (first == of_root.local.end() || *first != creation.roles().self) return;
   std::vector<int> others = of_root.children;

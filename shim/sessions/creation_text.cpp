@@ -25,8 +25,9 @@ std::string describe_member(Process& process, const Creation& creation, int rank
   const auto& nodes = process.bootstrap().node_map();
   std::string text = "process " + std::to_string(member.rank) + " (rank " + std::to_string(rank) +
                      " of the group, node " + nodes.host(nodes.node_of(member.rank));
-  if (process.is_local(member) && !process.has_session(member))
-    text += process.has_finalized(member) ? ", has finalized its last session" : ", has no session";
+  if (process.node().is_local(member) && !process.node().has_session(member))
+    text += process.node().has_finalized(member) ? ", has finalized its last session"
+                                                 : ", has no session";
   return text + ")";
 }
 

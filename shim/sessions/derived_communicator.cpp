@@ -74,9 +74,9 @@ std::string scope_of(const Communicator& parent) {
 }
 
 Offer make_offer(Process& process) {
-  const base::ExtendedId id = process.make_extended_id();
+  const base::ExtendedId id = process.context_ids().make_extended_id();
   Offer offer{.id_leader = id.leader, .id_counter = id.counter};
-  offer.context_base = process.take_context_base();
+  offer.context_base = process.context_ids().take_base();
   return offer;
 }
 

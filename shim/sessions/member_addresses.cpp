@@ -11,9 +11,9 @@ void record_addresses(Process& process, const Creation& creation, const MemberTa
     const MemberEntry entry = entries.entry_at(index);
     if (rank == creation.roles().self) continue;
     if (entry.is_in_table)
-      process.record_incarnation(creation.process_at(rank), entry.incarnation);
+      process.peers().record_incarnation(creation.process_at(rank), entry.incarnation);
     else if (!entry.address.empty())
-      process.record_address(creation.process_at(rank), entry.incarnation, entry.address);
+      process.peers().record_address(creation.process_at(rank), entry.incarnation, entry.address);
   }
 }
 
@@ -24,7 +24,7 @@ MemberTable for_local_node(const Process& process, const Creation& creation,
     const int rank = entries.rank_at(index);
     MemberEntry entry = entries.entry_at(index);
     entry.is_in_table = !entry.address.empty() &&
-                        process.node_knows(creation.process_at(rank), entry.incarnation);
+                        process.peers().node_knows(creation.process_at(rank), entry.incarnation);
     if (entry.is_in_table) entry.address = {};
     table.set(rank, entry);
   }

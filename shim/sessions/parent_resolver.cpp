@@ -39,7 +39,7 @@ bool ParentResolver::has_live_connection() {
   const base::Nanoseconds now = base::now_ns();
   if (now >= next_check_) {
     next_check_ = now + kConnectionCheckInterval;
-    has_connection_ = process_.has_live_connection({0, *parent_});
+    has_connection_ = process_.peers().has_live_connection({0, *parent_});
   }
   return has_connection_ && !ended_incarnation_;
 }
@@ -47,16 +47,16 @@ bool ParentResolver::has_live_connection() {
 base::Status ParentResolver::look_up_parent() {
   const base::ProcessId parent{0, *parent_};
   if (!lookup_)
-    lookup_.emplace(process_.look_up_address(parent, process_.known_incarnation(parent)));
+    lookup_.emplace(process_.peers().look_up(parent, process_.peers().known_incarnation(parent)));
   SHIM_TRY_ASSIGN(auto found, lookup_->poll());
-  return found ? process_.record_looked_up_address(parent, *found) : base::Status();
+  return found ? process_.peers().record_looked_up(parent, *found) : base::Status();
 }
 
 base::Result<bool> ParentResolver::poll() {
   SHIM_TRY_ASSIGN(bool over, poll_fence());
   if (!over || !parent_) return over;
   if (!has_live_connection()) SHIM_TRY(look_up_parent());
-  const auto known = process_.known_incarnation({0, *parent_});
+  const auto known = process_.peers().known_incarnation({0, *parent_});
   if (!known || (ended_incarnation_ && *known <= *ended_incarnation_)) return false;
   incarnation_ = *known;
   return true;
@@ -75,7 +75,7 @@ static constexpr std::string_view kCallersOfFence =
 base::Status fence_world(Process& process, const base::TracedOperation& during) {
   // every potential node leader publishes: others look its address up after the fence
   if (process.bootstrap().node_map().node_count() > 1 || process.uses_fabric_only())
-    SHIM_TRY(process.publish_address(during));
+    SHIM_TRY(process.peers().publish(during));
   during.begin(base::Phase::world_fence);
   std::vector<std::uint32_t> all(process.bootstrap().job().size);
   std::iota(all.begin(), all.end(), 0u);

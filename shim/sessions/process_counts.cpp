@@ -64,7 +64,7 @@ InfoPtr counts_of(Process& process) {
   auto info = std::make_shared<Info>();
   transport::Transport::Counts node, fabric;  // zero if not in use
   p2p::Engine::Counts messages;
-  for (p2p::Engine* engine : process.engines()) {
+  for (p2p::Engine* engine : process.vcis().engines()) {
     add(messages, engine->counts());
     for (const auto& [name, counts] : engine->transport_counts()) {
       if (name == "shm") add(node, counts);
@@ -72,7 +72,7 @@ InfoPtr counts_of(Process& process) {
     }
   }
   put_launcher(*info, process.bootstrap().counts());
-  put(*info, "launcher_sought", process.looked_up_count());
+  put(*info, "launcher_sought", process.peers().looked_up_count());
   put_transport(*info, "node", node);
   put(*info, "contact_connections", fabric.tcp_connections);
   put(*info, "contact_messages", fabric.tcp_messages);

@@ -70,14 +70,14 @@ base::Result<Process*> Session::process() const {
   // relaxed: registering twice is harmless
   if (found && !is_registered_.load(std::memory_order_relaxed) &&
       !is_registered_.exchange(true, std::memory_order_relaxed))
-    (*found)->register_session(options_.level, opener_);
+    (*found)->threads().register_session(options_.level, opener_);
   return found;
 }
 
 base::Result<std::uint32_t> Session::vci() {
   SHIM_TRY_ASSIGN(Process* const process, this->process());
   std::lock_guard guard(mutex_);
-  if (!vci_) vci_ = process->vci_of(opener_);
+  if (!vci_) vci_ = process->vcis().of_thread(opener_);
   return *vci_;
 }
 

@@ -263,14 +263,15 @@ INSTANTIATE_TEST_SUITE_P(Worlds, Communicators,
 
 /// Return the context base that this process took last.
 std::uint32_t last_context_base(Process& process) {
-  const std::uint32_t next = process.take_context_base();
-  process.skip_base(next);
+  const std::uint32_t next = process.context_ids().take_base();
+  process.vcis().skip_base(next);
   return next - 1;
 }
 
 void expect_last_base_ended(const Member& member, const char* call) {
   Process& process = member.process();
-  EXPECT_TRUE(process.all_engines()->ended_bases()->contains(last_context_base(process))) << call;
+  EXPECT_TRUE(process.vcis().all_engines()->ended_bases()->contains(last_context_base(process)))
+      << call;
 }
 
 /// Messages to such a base would be kept forever.

@@ -247,7 +247,7 @@ TEST_P(Creation, WaitsForMembersThatBeginLate) {
 TEST_P(Creation, ContextBasesMayDiffer) {
   Cluster cluster(GetParam());
   cluster.run([](Member& member) {
-    for (int i = 0; i < member.rank(); ++i) member.process().take_context_base();
+    for (int i = 0; i < member.rank(); ++i) member.process().context_ids().take_base();
     CommunicatorPtr world = member.create_world("test.bases");
     EXPECT_FALSE(world->parts().context.bases->by_rank.empty());
     exercise(world, 1);

@@ -159,7 +159,7 @@ TEST(SeveralThreads, MayCallAsTheThreadLevelAllows) {
     all_are_open.set_value();
     for (int round = 0; round < 2; ++round)
       for (const SessionPtr& session : sessions) EXPECT_TRUE(session->process());
-    return process->has_several_threads();
+    return process->threads().are_several();
   };
   using enum ThreadLevel;
   EXPECT_TRUE(may_call({multiple}, false));
@@ -193,7 +193,7 @@ TEST_P(LateThread, IsWaitedForIfTagsSeemToDiffer) {
       auto create = [&](bool is_one) {
         exercise(member.create_world(is_one ? "test.one" : "test.another"), is_one);
       };
-      if (is_odd && !all_have_two) member.process().allow_several_threads();
+      if (is_odd && !all_have_two) member.process().threads().allow_several();
       if (!is_odd && !all_have_two) {
         create(false);
         return create(true);
@@ -567,14 +567,14 @@ TEST(LookupCounter, CountsProcessesLookedUpAtTheLauncher) {
   Cluster cluster(World::of(2, 1));
   cluster.run({0}, [](Member& member) {
     Process& process = member.process();
-    auto known = process.look_up_address({0, 1}, 0);
+    auto known = process.peers().look_up({0, 1}, 0);
     EXPECT_TRUE(known.poll());
-    EXPECT_EQ(process.looked_up_count(), 0u);
-    auto unknown = process.look_up_address({0, 1});
-    EXPECT_EQ(process.looked_up_count(), 0u);
+    EXPECT_EQ(process.peers().looked_up_count(), 0u);
+    auto unknown = process.peers().look_up({0, 1});
+    EXPECT_EQ(process.peers().looked_up_count(), 0u);
     EXPECT_TRUE(unknown.poll());
     EXPECT_TRUE(unknown.poll());
-    EXPECT_EQ(process.looked_up_count(), 1u);
+    EXPECT_EQ(process.peers().looked_up_count(), 1u);
   });
 }
 

@@ -60,11 +60,11 @@ TEST(ReinitializationOverNodes, StaleMessagesNeverReplaceALaterIncarnation) {
   cluster.run({0}, [](Member& member) {
     const base::ProcessId other{0, 1};
     Process& process = member.process();
-    process.record_published(other, 2);
-    process.record_published(other, 1);
-    EXPECT_TRUE(process.has_published(other, 2));
-    process.record_published(other, 3);
-    EXPECT_TRUE(process.has_published(other, 3));
+    process.peers().record_published(other, 2);
+    process.peers().record_published(other, 1);
+    EXPECT_TRUE(process.peers().has_published(other, 2));
+    process.peers().record_published(other, 3);
+    EXPECT_TRUE(process.peers().has_published(other, 3));
   });
 }
 
@@ -73,7 +73,7 @@ TEST(ReinitializationOverNodes, ExtendedIdsDifferFromThoseOfEarlierIncarnations)
   std::set<base::ExtendedId> ids;
   for (int incarnation = 0; incarnation < 3; ++incarnation)
     cluster.run({0}, [&](Member& member) {
-      for (int i = 0; i < 2; ++i) ids.insert(member.process().make_extended_id());
+      for (int i = 0; i < 2; ++i) ids.insert(member.process().context_ids().make_extended_id());
     });
   EXPECT_EQ(ids.size(), 6u);
 }
@@ -168,7 +168,7 @@ TEST_P(RootReinitialization, WorksIfTheRootFinalizesBeforeTheOtherCalls) {
     for (int returns = 0; returns < 3; ++returns) {
       member.begin();
       if (returns < 2) {
-        ASSERT_TRUE(member.process().publish_address({}));
+        ASSERT_TRUE(member.process().peers().publish({}));
         member.end();
       }
     }
@@ -208,7 +208,7 @@ INSTANTIATE_TEST_SUITE_P(Worlds, RootReinitialization,
 TEST(Incarnations, MayDifferByMany) {
   Cluster cluster(World::of(2, 1));
   for (int incarnation = 0; incarnation < 10; ++incarnation)
-    cluster.run({0}, [](Member& member) { ASSERT_TRUE(member.process().publish_address({})); });
+    cluster.run({0}, [](Member& member) { ASSERT_TRUE(member.process().peers().publish({})); });
   cluster.run([](Member& member) { exercise(member.create({0, 1}, "test.old_root"), 1); });
   cluster.run([](Member& member) { exercise(member.create({1, 0}, "test.old_child"), 1); });
 }

@@ -227,9 +227,9 @@ TEST_P(Survivors, ShrinkThatFailsKeepsNoContextBase) {
     transport.is_failing = false;
     ASSERT_FALSE(shrunk);
     EXPECT_EQ(shrunk.error().text(), "the transport fails");
-    const std::uint32_t next = process.take_context_base();
-    process.skip_base(next);
-    EXPECT_TRUE(process.all_engines()->ended_bases()->contains(next - 1));
+    const std::uint32_t next = process.context_ids().take_base();
+    process.vcis().skip_base(next);
+    EXPECT_TRUE(process.vcis().all_engines()->ended_bases()->contains(next - 1));
   });
 }
 

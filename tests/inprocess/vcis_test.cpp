@@ -107,7 +107,7 @@ TEST(Vcis, OneThreadUsesOneVci) {
       EXPECT_EQ(communicator->vci(), 0u);
       EXPECT_EQ(&communicator->engine(), &member.process().engine());
     }
-    EXPECT_EQ(member.process().engines().size(), 1u);
+    EXPECT_EQ(member.process().vcis().engines().size(), 1u);
     exercise_all(other, 1);
   });
 }
@@ -175,8 +175,8 @@ TEST_P(TwoThreads, CommunicateInSeparateVcis) {
       }
     };
     in_threads([&] { work(sessions.first, 0); }, [&] { work(sessions.second, 1); });
-    EXPECT_EQ(member.process().engines().size(), 2u);
-    EXPECT_LE(member.process().all_engines()->ended_bases()->ranges(), 3u);
+    EXPECT_EQ(member.process().vcis().engines().size(), 2u);
+    EXPECT_LE(member.process().vcis().all_engines()->ended_bases()->ranges(), 3u);
   });
 }
 
@@ -255,7 +255,7 @@ TEST(Vcis, AllThreadsShareASingleVci) {
       for (int round = 0; round < 5; ++round) exercise_all(all, round);
     };
     in_threads([&] { work(member.session(), "test.one"); }, [&] { work(second, "test.other"); });
-    EXPECT_EQ(member.process().engines().size(), 1u);
+    EXPECT_EQ(member.process().vcis().engines().size(), 1u);
   });
 }
 
@@ -351,7 +351,7 @@ TEST(Vcis, IncarnationDrainsVcisOfEarlierIncarnations) {
       is_away.set_value();
       is_back.get_future().wait();
       member.begin();
-      EXPECT_EQ(member.process().engines().size(), 2u);
+      EXPECT_EQ(member.process().vcis().engines().size(), 2u);
       auto ended = has_ended.get_future();
       const auto is_over = [&] {
         return ended.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
@@ -390,11 +390,11 @@ TEST(Vcis, AbandonedCreationDrainsMessagesOfItsVci) {
     if (member.rank() == 1) {
       EXPECT_THAT(error_text(member.try_create({0, 1}, "test.given_up")),
                   ::testing::HasSubstr("enough"));
-      EXPECT_EQ(member.process().engines().size(), 1u);
+      EXPECT_EQ(member.process().vcis().engines().size(), 1u);
       has_timed_out.set_value();
       exercise(member.create_world("test.go_on"), 2);
-      ASSERT_EQ(member.process().engines().size(), 2u);
-      const p2p::Engine& second = *member.process().engines()[1];
+      ASSERT_EQ(member.process().vcis().engines().size(), 2u);
+      const p2p::Engine& second = *member.process().vcis().engines()[1];
       const auto are_dropped = [&] { return second.counts().stale_dropped == kMessages; };
       EXPECT_TRUE(*first.wait_until(are_dropped, base::Deadline::after_seconds(kPatience)));
       exercise(member.create_world("test.again"), 3);
@@ -435,8 +435,8 @@ TEST(Vcis, AlternatingContextIdsNeedNoMemory) {
       create(sessions.second, member.world(), "test.b").reset();
       create(sessions.second, member.group({member.rank()}), "test.alone").reset();
     }
-    EXPECT_GE(member.process().all_engines()->ended_bases()->ranges(), 1u);
-    EXPECT_LE(member.process().all_engines()->ended_bases()->ranges(), 2u);
+    EXPECT_GE(member.process().vcis().all_engines()->ended_bases()->ranges(), 1u);
+    EXPECT_LE(member.process().vcis().all_engines()->ended_bases()->ranges(), 2u);
   });
 }
 

@@ -17,7 +17,7 @@ Victim::Victim(Cluster& cluster, int rank, bool publishes) {
   child_ = fork();
   if (child_ == 0) {
     auto process = cluster.start(rank);
-    const transport::Bytes address = process && publishes ? (*process)->own_address()->bytes
+    const transport::Bytes address = process && publishes ? (*process)->peers().own_address()->bytes
                                                           : transport::Bytes(1);
     [[maybe_unused]] auto written = write(ends[1], address.data(), process ? address.size() : 0);
     if (!process) _exit(1);

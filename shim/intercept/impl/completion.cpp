@@ -85,7 +85,7 @@ FailurePtr complete_request(RequestObject& object, MPI_Request* handle, MPI_Stat
 base::Status progress(const RequestObject& object) {
   if (object.comm != nullptr) return engine_of(*object.comm).progress();
   // peers may need progress here, whatever this call waits for (MPI-4.1 §3.5, progress)
-  if (auto process = living_process()) return process->progress();
+  if (auto process = living_process()) return process->vcis().progress();
   return {};
 }
 

@@ -12,7 +12,7 @@ namespace {
 /// Return this process's hardware: from the Process, which shares it within the node, else
 /// discovered here.
 base::Result<std::vector<bootstrap::HardwareResource>> own_hardware() {
-  if (const auto process = living_process()) return process->hardware();
+  if (const auto process = living_process()) return process->node().own_hardware();
   SHIM_TRY_ASSIGN(const bootstrap::HardwareMap map, bootstrap::discover_hardware());
   return map.resources_of(bootstrap::CoreSet::of_first_thread());
 }

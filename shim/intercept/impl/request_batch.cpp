@@ -137,7 +137,7 @@ base::Status RequestBatch::progress() {
   if (engine_ != nullptr) {
     SHIM_TRY(engine_->progress());
   } else if (auto process = living_process()) {
-    SHIM_TRY(process->progress());
+    SHIM_TRY(process->vcis().progress());
   }
   return progress_others();
 }

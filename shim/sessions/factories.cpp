@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/sessions/process.hpp"
+#include "shim/sessions/factories.hpp"
+
 #include "shim/transport/ofi/ofi.hpp"
 
 namespace shim::sessions {
