@@ -32,7 +32,7 @@
 #include "bench/two_rank_engine.hpp"
 #include "shim/base/clock.hpp"
 #include "shim/base/settings.hpp"
-#include "shim/coll/algorithms.hpp"
+#include "shim/coll/algorithm_table.hpp"
 #include "shim/transport/net/net.hpp"
 #include "shim/transport/shm/shm.hpp"
 #include "tests/transport/anonymous_area.hpp"
@@ -229,7 +229,7 @@ class Bench {
 
   void measure_all(int repetition) {
     repetition_ = repetition;
-    const coll::AlgorithmTable& all = coll::table();
+    const coll::AlgorithmTable& all = comm_.table();
     if (net_) measure("barrier", all.barrier, {}, kNoLength);
     measure("bcast", all.bcast, {.meets = true, .given = Given::by_root}, lengths_);
     measure("reduce", all.reduce, {.meets = true}, lengths_);
@@ -271,32 +271,34 @@ class Bench {
     int blocks = 1;  ///< blocks of this length in a buffer
   };
   template <typename Function>
-  void measure(const char* operation, std::span<const coll::AlgorithmRow<Function>> rows,
-               Manner manner, std::span<const std::uint64_t> lengths) {
+  void measure(const char* operation, const coll::AlgorithmRows<Function>& rows, Manner manner,
+               std::span<const std::uint64_t> lengths) {
     for (std::uint64_t bytes : lengths) {
       if (bytes * static_cast<std::uint64_t>(manner.blocks) > kLongest) continue;
       Case on(comm_.size(), bytes, one_, other_);
       std::vector<const coll::AlgorithmRow<Function>*> possible;
-      for (const auto& row : rows) {
-        const auto is_same = [&](const auto* other) { return other->function == row.function; };
+      for (const auto& row : rows.tasks()) {
+        const auto is_same = [&](const auto* other) {
+          return other->algorithm.task == row.algorithm.task;
+        };
         if (row.when.is_possible(comm_.size(), true, comm_.nodes()) &&
             std::ranges::none_of(possible, is_same))
           possible.push_back(&row);
       }
       if (repetition_ % 2 != 0) std::ranges::reverse(possible);
-      const Function* chosen = coll::choose(rows, coll::call_on(comm_, 0), bytes);
+      const Function* chosen = rows.task_for(coll::call_on(comm_, 0), bytes);
       for (const auto* row : possible) {
         const double time = time_of([&] {
           renew(given(manner, on));
           if (manner.meets && !net_) meet();
-          run(begin(row->function, coll::call_on(comm_, comm_.next_tag()), on));
+          run(begin(row->algorithm.task, coll::call_on(comm_, comm_.next_tag()), on));
         });
         if (comm_.rank() != 0) continue;
         std::string needs = row->when.needs_commutative ? "commutative " : "";
         if (row->when.needs_power_of_two) needs += "power_of_two";
         const std::string name(row->name.substr(0, row->name.find(',')));
         std::printf("%s,%s,%s,%llu,%.3f,%d\n", operation, name.c_str(), needs.c_str(),
-                    static_cast<unsigned long long>(bytes), time, row->function == chosen);
+                    static_cast<unsigned long long>(bytes), time, row->algorithm.task == chosen);
       }
     }
   }

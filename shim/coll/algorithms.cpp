@@ -7,8 +7,10 @@
 // Kernel-Assisted MPI Collectives", 2017). The other rows are for cases that bench/algorithms does
 // not measure.
 //
-// A row's name is its function's name without the operation; text after a comma explains the row.
-#include "shim/coll/algorithms.hpp"
+// A row of a task is named after its function, without the operation; text after a comma explains
+// the row.
+#include "shim/coll/algorithm_table.hpp"
+#include "shim/coll/direct.hpp"
 
 namespace shim::coll {
 namespace {
@@ -26,15 +28,38 @@ constexpr When over_nodes_if_it_commutes(std::uint64_t max_bytes) {
   return {.max_bytes = max_bytes, .needs_commutative = true, .needs_nodes = true};
 }
 
+constexpr When on_one_node(When when) {
+  when.wants_one_node = true;
+  return when;
+}
+
+// short data of inline collectives, and of their tasks
+constexpr When kShort{.max_bytes = kMaxDirectBytes, .max_size = kMaxDirectProcesses},
+    kShortOfFew{.max_bytes = kMaxDirectBytes, .max_size = 8},
+    kShortOfMore{.max_bytes = kMaxDirectBytes, .min_size = 9, .max_size = kMaxDirectProcesses},
+    kShortOfTwo{.max_bytes = kMaxDirectBytes, .min_size = 2, .max_size = 2},
+    kShortOfAll{.max_bytes = 1 * kKi, .max_size = kMaxDirectProcesses};
+
+// data that fits an inline slot or medium buffer of the segment, and longer data of two members
+constexpr When kMedium{.max_bytes = transport::kMediumBufferBytes},
+    kMediumOfTwo{.max_bytes = transport::kMediumBufferBytes, .max_size = 2},
+    kLongOfTwo{.max_size = 2}, kParts{.min_size = 3};
+
 // Each row is one line, as bench/algorithms writes it.
 // clang-format off
 constexpr AlgorithmRow<Barrier> kBarrier[] = {
+    {"segment", SegmentPath::medium_buffer, kMedium},
+    {"inline linear", barrier_linear_direct, on_one_node(kShortOfFew)},
+    {"inline dissemination", barrier_direct, on_one_node(kShort)},
     {"by nodes", barrier_by_nodes, over_nodes(0)},
     {"dissemination", barrier_dissemination, {}},
 };
 // a chain needs the least work, which matters if processes outnumber cores; with many processes its
 // length costs more
 constexpr AlgorithmRow<Bcast> kBcast[] = {
+    {"segment", SegmentPath::medium_buffer, kMedium},
+    {"broadcast ring", SegmentPath::broadcast_ring, {}},
+    {"inline binomial", bcast_direct, on_one_node(kShort)},
     {"by nodes", bcast_by_nodes, over_nodes(kAll)},
     // measured: bcast
     {"binomial, measured", bcast_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
@@ -75,6 +100,9 @@ constexpr AlgorithmRow<Bcast> kBcast[] = {
     {"binomial", bcast_binomial, {}},
 };
 constexpr AlgorithmRow<Reduce> kReduce[] = {
+    {"segment", SegmentPath::medium_buffer, kMedium},
+    {"broadcast ring", SegmentPath::broadcast_ring, {.max_size = 2, .needs_commutative = true}},
+    {"inline binomial", reduce_direct, on_one_node(kShort)},
     {"by nodes", reduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes, in order", reduce_by_nodes, over_nodes_in_order(kAll)},
     // measured: reduce
@@ -108,6 +136,8 @@ constexpr AlgorithmRow<Reduce> kReduce[] = {
     {"binomial", reduce_binomial, {}},
 };
 constexpr AlgorithmRow<Allreduce> kAllreduce[] = {
+    {"segment", SegmentPath::medium_buffer, kMedium},
+    {"inline recursive_doubling", allreduce_direct, on_one_node({.max_bytes = kMaxDirectBytes, .max_size = kMaxDirectProcesses, .needs_power_of_two = true})},
     {"by nodes", allreduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes, in order", allreduce_by_nodes, over_nodes_in_order(kAll)},
     // measured: allreduce
@@ -145,12 +175,10 @@ constexpr AlgorithmRow<Allreduce> kAllreduce[] = {
     {"rabenseifner, folded", allreduce_rabenseifner, {.min_bytes = 64 * kKi, .min_size = 4}},
     {"recursive_doubling", allreduce_recursive_doubling, {}},
 };
-// short data of direct collectives
-constexpr When kShort{.max_bytes = kMaxDirectBytes, .max_size = kMaxDirectProcesses},
-    kShortOfFew{.max_bytes = kMaxDirectBytes, .max_size = 8},
-    kShortOfMore{.max_bytes = kMaxDirectBytes, .min_size = 9, .max_size = kMaxDirectProcesses},
-    kShortOfTwo{.max_bytes = kMaxDirectBytes, .min_size = 2, .max_size = 2};
 constexpr AlgorithmRow<Gather> kGather[] = {
+    {"segment", SegmentPath::medium_buffer, kMedium},
+    {"inline linear", gather_direct, on_one_node(kShortOfFew)},
+    {"inline binomial", gather_tree_direct, on_one_node(kShortOfMore)},
     {"by nodes", gather_by_nodes, over_nodes_in_order(8 * kKi)},
     // measured: gather
     {"binomial, measured", gather_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = MemorySharing::memory}},
@@ -166,7 +194,14 @@ constexpr AlgorithmRow<Gather> kGather[] = {
     {"linear", gather_linear, {.min_bytes = 8 * kKi}},
     {"binomial", gather_binomial, {}},
 };
+constexpr AlgorithmRow<Gatherv> kGatherv[] = {
+    {"segment", SegmentPath::medium_buffer, kMedium},
+    {"inline linear", gather_direct, kShort},
+    {"linear", gatherv_linear, {}},
+};
 constexpr AlgorithmRow<Scatter> kScatter[] = {
+    {"segment", SegmentPath::medium_buffer, kMediumOfTwo},
+    {"inline linear", scatter_direct, on_one_node(kShort)},
     {"by nodes", scatter_by_nodes, over_nodes_in_order(8 * kKi)},
     // measured: scatter
     {"binomial, measured", scatter_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = MemorySharing::memory}},
@@ -186,8 +221,15 @@ constexpr AlgorithmRow<Scatter> kScatter[] = {
     {"linear", scatter_linear, {.min_bytes = 8 * kKi}},
     {"binomial", scatter_binomial, {}},
 };
-constexpr When kShortOfAll{.max_bytes = 1 * kKi, .max_size = kMaxDirectProcesses};
+constexpr AlgorithmRow<Scatterv> kScatterv[] = {
+    {"segment", SegmentPath::medium_buffer, kMediumOfTwo},
+    {"inline linear", scatter_direct, kShort},
+    {"linear", scatterv_linear, {}},
+};
 constexpr AlgorithmRow<Allgather> kAllgather[] = {
+    {"segment", SegmentPath::medium_buffer, kMedium},
+    {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
+    {"inline linear", allgather_direct, on_one_node(kShortOfAll)},
     {"by nodes", allgather_by_nodes, over_nodes_in_order(1024 * kKi)},
     // measured: allgather
     {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
@@ -241,6 +283,9 @@ constexpr AlgorithmRow<Allgather> kAllgather[] = {
     {"ring", allgather_ring, {}},
 };
 constexpr AlgorithmRow<Allgatherv> kAllgatherv[] = {
+    {"segment", SegmentPath::medium_buffer, kMedium},
+    {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
+    {"inline linear", allgather_direct, kShortOfAll},
     // measured: allgatherv
     {"linear, measured", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
     {"ring, measured", allgatherv_ring, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
@@ -271,6 +316,10 @@ constexpr AlgorithmRow<Allgatherv> kAllgatherv[] = {
     {"ring", allgatherv_ring, {}},
 };
 constexpr AlgorithmRow<Alltoall> kAlltoall[] = {
+    {"segment", SegmentPath::medium_buffer, kMediumOfTwo},
+    {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
+    {"scatter buffers", SegmentPath::scatter_buffer, kParts},
+    {"inline linear", alltoall_direct, on_one_node(kShort)},
     {"by nodes", alltoall_by_nodes, over_nodes_in_order(4 * kKi)},
     // measured: alltoall
     {"pairwise, measured", alltoall_pairwise, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
@@ -291,7 +340,32 @@ constexpr AlgorithmRow<Alltoall> kAlltoall[] = {
     {"linear", alltoall_linear, {.max_bytes = 32 * kKi}},
     {"pairwise", alltoall_pairwise, {}},
 };
+constexpr AlgorithmRow<AlltoallInPlace> kAlltoallInPlace[] = {
+    {"segment", SegmentPath::medium_buffer, kMediumOfTwo},
+    {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
+    {"scatter buffers", SegmentPath::scatter_buffer, kParts},
+    {"in_place", alltoall_in_place, {}},
+};
+constexpr AlgorithmRow<Alltoallw> kAlltoallv[] = {
+    {"segment", SegmentPath::medium_buffer, kMediumOfTwo},
+    {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
+    {"scatter buffers", SegmentPath::scatter_buffer, kParts},
+    {"inline linear", alltoall_direct, kShort},
+    {"linear", alltoallw_linear, {}},
+};
+constexpr AlgorithmRow<Alltoallw> kAlltoallw[] = {
+    {"segment", SegmentPath::medium_buffer, kMediumOfTwo},
+    {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
+    {"scatter buffers", SegmentPath::scatter_buffer, kParts},
+    {"linear", alltoallw_linear, {}},
+};
+constexpr AlgorithmRow<Exchange> kExchange[] = {
+    {"scatter buffers", SegmentPath::scatter_buffer, {}},
+    {"linear", exchange_linear, {}},
+};
 constexpr AlgorithmRow<ReduceScatter> kReduceScatter[] = {
+    {"segment", SegmentPath::medium_buffer, kMedium},
+    {"inline pairwise", reduce_scatter_direct, kShortOfTwo},
     // measured: reduce_scatter
     {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
     {"halving, measured", reduce_scatter_halving, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants = MemorySharing::memory}},
@@ -321,6 +395,7 @@ constexpr AlgorithmRow<ReduceScatter> kReduceScatter[] = {
 // long data also takes the chain, because recursive doubling sends log2(size) times as much
 constexpr When kLongPrefix{.min_bytes = 32 * kKi}, kPrefixOfFew{.max_size = 16};
 constexpr AlgorithmRow<Scan> kScan[] = {
+    {"inline chain", scan_direct, kShort},
     // measured: scan
     {"chain, measured", scan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = MemorySharing::memory}},
     // end of what is measured
@@ -332,6 +407,7 @@ constexpr AlgorithmRow<Scan> kScan[] = {
     {"recursive_doubling", scan_recursive_doubling, {}},
 };
 constexpr AlgorithmRow<Scan> kExscan[] = {
+    {"inline chain", exscan_direct, kShort},
     // measured: exscan
     {"chain, measured", exscan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = MemorySharing::memory}},
     // end of what is measured
@@ -344,41 +420,36 @@ constexpr AlgorithmRow<Scan> kExscan[] = {
 };
 // clang-format on
 
-constexpr When on_one_node(When when) {
-  when.wants_one_node = true;
-  return when;
+template <typename Function, std::size_t kSize>
+AlgorithmRows<Function> rows_of(const AlgorithmRow<Function> (&rows)[kSize]) {
+  return AlgorithmRows<Function>({std::begin(rows), std::end(rows)});
 }
-constexpr DirectWhen kDirect{
-    .barrier_linear = on_one_node(kShortOfFew),
-    .barrier = on_one_node(kShort),
-    .bcast = on_one_node(kShort),
-    .reduce = on_one_node(kShort),
-    .allreduce = on_one_node({.max_bytes = kMaxDirectBytes,
-                              .max_size = kMaxDirectProcesses,
-                              .needs_power_of_two = true}),
-    .reduce_scatter = kShortOfTwo,
-    .gather = on_one_node(kShortOfFew),
-    .gather_tree = on_one_node(kShortOfMore),
-    .gatherv = kShort,
-    .scatter = on_one_node(kShort),
-    .scatterv = kShort,
-    .allgather = on_one_node(kShortOfAll),
-    .allgatherv = kShortOfAll,
-    .alltoall = on_one_node(kShort),
-    .alltoallv = kShort,
-    .scan = kShort,
-    .exscan = kShort,
-};
-
-constexpr PipelineWhen kPipeline{
-    .bcast = {}, .reduce = {.max_size = 2}, .exchange = {.max_size = 2}};
-
-constexpr AlgorithmTable kTable{kBarrier, kBcast,     kReduce,     kAllreduce, kGather,
-                                kScatter, kAllgather, kAllgatherv, kAlltoall,  kReduceScatter,
-                                kScan,    kExscan,    kDirect,     kPipeline};
 
 }  // namespace
 
-const AlgorithmTable& table() { return kTable; }
+const AlgorithmTable& default_table() {
+  // never destroyed: the program's destructors may run collectives
+  static const auto& table = *new AlgorithmTable{
+      .barrier = rows_of(kBarrier),
+      .bcast = rows_of(kBcast),
+      .reduce = rows_of(kReduce),
+      .allreduce = rows_of(kAllreduce),
+      .gather = rows_of(kGather),
+      .gatherv = rows_of(kGatherv),
+      .scatter = rows_of(kScatter),
+      .scatterv = rows_of(kScatterv),
+      .allgather = rows_of(kAllgather),
+      .allgatherv = rows_of(kAllgatherv),
+      .alltoall = rows_of(kAlltoall),
+      .alltoall_in_place = rows_of(kAlltoallInPlace),
+      .alltoallv = rows_of(kAlltoallv),
+      .alltoallw = rows_of(kAlltoallw),
+      .exchange = rows_of(kExchange),
+      .reduce_scatter = rows_of(kReduceScatter),
+      .scan = rows_of(kScan),
+      .exscan = rows_of(kExscan),
+  };
+  return table;
+}
 
 }  // namespace shim::coll

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Declares all collective algorithms, and the table that selects among them.
+// Declares all collective algorithms. AlgorithmTable (algorithm_table.hpp) selects among them.
 //
 // Algorithms work on bytes (data movement) or on items of a type (reductions); entry functions
 // (coll_rooted.cpp, coll_all_to_all.cpp, coll_reduce.cpp) handle MPI's arguments, types with holes
@@ -8,7 +8,7 @@
 #pragma once
 
 #include <span>
-#include <string_view>
+#include <type_traits>
 
 #include "shim/coll/call.hpp"
 #include "shim/coll/coll.hpp"
@@ -16,6 +16,29 @@
 #include "shim/coll/task.hpp"
 
 namespace shim::coll {
+
+class Direct;
+
+/// Blocks of one array by rank: of equal length and consecutive, or by counts and displacements.
+template <typename Buffer, typename Address>
+struct BlocksOf {
+  Address* address;
+  const types::Type* type;
+  const Blocks* blocks = nullptr;
+  std::uint64_t each = 0;  ///< items per block if `blocks` is null
+
+  Buffer at(int rank) const {
+    using Byte = std::conditional_t<std::is_const_v<Address>, const std::byte, std::byte>;
+    const auto r = static_cast<std::size_t>(rank);
+    const std::int64_t first = blocks == nullptr ? rank * static_cast<std::int64_t>(each)
+                                                 : blocks->displacements[r];
+    const std::uint64_t count = blocks == nullptr ? each
+                                                  : static_cast<std::uint64_t>(blocks->counts[r]);
+    return {static_cast<Byte*>(address) + first * type->extent, count, type};
+  }
+};
+using BlocksOut = BlocksOf<types::ConstBuffer, const void>;
+using BlocksIn = BlocksOf<types::Buffer, void>;
 
 // --- signatures; `own` is this member's block or operands, `all` the blocks of all members by rank
 using Barrier = Task(Call);
@@ -47,6 +70,59 @@ using Scan = Task(Call, Operands, const void* own, void* result);
 /// own.
 using ReduceScatter = Task(Call, Operands, const void* own, void* result, Integers counts);
 
+// --- signatures of inline algorithms (direct.hpp), which take the arguments of the MPI function
+/// own.type null: in place. `all` is significant at the root alone.
+using InlineGather = void(Direct&, const types::ConstBuffer& own, const BlocksIn& all, int root);
+using InlineScatter = void(Direct&, const BlocksOut& all, const types::Buffer& own, int root);
+using InlineAllgather = void(Direct&, const types::ConstBuffer& own, const BlocksIn& all);
+using InlineAlltoall = void(Direct&, const BlocksOut& out, const BlocksIn& in);
+/// own may equal result.
+using InlineAllreduce = void(Direct&, const Operands&, const void* own, void* result);
+/// result is null except at the root.
+using InlineReduce = void(Direct&, const Operands&, const void* own, void* result, int root);
+
+/// The signature of the inline algorithms of a collective, by the signature of its tasks.
+template <typename Function>
+struct InlineForm;
+template <>
+struct InlineForm<Barrier> : std::type_identity<void(Direct&)> {};
+template <>
+struct InlineForm<Bcast> : std::type_identity<void(Direct&, const types::Buffer&, int root)> {};
+template <>
+struct InlineForm<Reduce> : std::type_identity<InlineReduce> {};
+template <>
+struct InlineForm<Allreduce> : std::type_identity<InlineAllreduce> {};  // also of Scan
+template <>
+struct InlineForm<Gather> : std::type_identity<InlineGather> {};
+template <>
+struct InlineForm<Gatherv> : std::type_identity<InlineGather> {};
+template <>
+struct InlineForm<Scatter> : std::type_identity<InlineScatter> {};
+template <>
+struct InlineForm<Scatterv> : std::type_identity<InlineScatter> {};
+template <>
+struct InlineForm<Allgather> : std::type_identity<InlineAllgather> {};
+template <>
+struct InlineForm<Allgatherv> : std::type_identity<InlineAllgather> {};
+template <>
+struct InlineForm<Alltoall> : std::type_identity<InlineAlltoall> {};
+template <>
+struct InlineForm<Alltoallw> : std::type_identity<InlineAlltoall> {};
+template <>
+struct InlineForm<AlltoallInPlace> : std::type_identity<InlineAlltoall> {};
+template <>
+struct InlineForm<Exchange> : std::type_identity<void(Direct&)> {};
+template <>
+struct InlineForm<ReduceScatter>
+    : std::type_identity<void(Direct&, const Operands&, const void* own, void* result,
+                              const Integers& counts)> {};
+template <typename Function>
+using InlineOf = typename InlineForm<Function>::type;
+
+/// Limits of most inline collectives; their arrays on the stack have this size.
+inline constexpr int kMaxDirectProcesses = 16;
+inline constexpr std::uint64_t kMaxDirectBytes = 256;
+
 // --- algorithms; each file's head describes one
 Barrier barrier_by_nodes, barrier_dissemination;
 Bcast bcast_binomial, bcast_by_nodes, bcast_chain, bcast_linear, bcast_scatter_ring;
@@ -74,93 +150,9 @@ Task bcast_of_items(Call call, types::Buffer data, int root);
 inline constexpr int kWindow = 32;
 
 inline Call call_on(const Comm& comm, int tag) {
-  return {&comm.context(), &comm.scratch(), comm.rank(), comm.size(), tag,
-          comm.sharing(),  comm.nodes()};
+  return {&comm.context(), &comm.scratch(), comm.rank(),  comm.size(), tag,
+          comm.sharing(),  comm.nodes(),    &comm.table()};
 }
 inline Call call_on(const CollSeq& seq) { return call_on(*seq.comm, seq.tag); }
-
-// --- the table
-/// When an algorithm may run (needs_…: it would be incorrect otherwise) and when it is the fastest.
-/// All members evaluate equal values, so that all select the same algorithm.
-struct When {
-  std::uint64_t min_bytes = 0;
-  std::uint64_t max_bytes = UINT64_MAX;
-  int min_size = 1;
-  int max_size = INT32_MAX;
-  bool needs_commutative = false;
-  bool needs_power_of_two = false;
-  bool needs_nodes = false;  ///< the communicator has several nodes, some with several members
-  bool needs_nodes_in_order = false;  ///< needs_nodes, and the ranks of each node are consecutive
-  bool wants_one_node = false;        ///< not good if node-aware algorithms have a benefit
-  MemorySharing wants = MemorySharing::nothing;  ///< members must share exactly this; nothing: any
-
-  bool is_possible(int size, bool commutative, const Nodes* nodes = nullptr) const {
-    if (needs_nodes && nodes == nullptr) return false;
-    if (needs_nodes_in_order && (nodes == nullptr || !nodes->are_in_order())) return false;
-    return (commutative || !needs_commutative) && ((size & (size - 1)) == 0 || !needs_power_of_two);
-  }
-  bool is_good(int size, std::uint64_t bytes, MemorySharing sharing,
-               const Nodes* nodes = nullptr) const {
-    return size >= min_size && size <= max_size && bytes >= min_bytes && bytes <= max_bytes &&
-           (wants == MemorySharing::nothing || sharing == wants) &&
-           (nodes == nullptr || !wants_one_node);
-  }
-};
-
-template <typename Function>
-struct AlgorithmRow {
-  std::string_view name;
-  Function* function;
-  When when;
-};
-
-/// Limits of most direct collectives; their arrays on the stack have this size.
-inline constexpr int kMaxDirectProcesses = 16;
-inline constexpr std::uint64_t kMaxDirectBytes = 256;
-
-/// When a blocking collective on short data runs directly (direct.hpp), not as a task. Bytes as in
-/// Table. gatherv, scatterv and alltoallv send the same messages directly and as a task, so that
-/// each process may decide by its own lengths.
-struct DirectWhen {
-  When barrier_linear, barrier, bcast, reduce, allreduce, reduce_scatter, gather, gather_tree,
-      gatherv, scatter, scatterv;
-  When allgather, allgatherv, alltoall, alltoallv, scan, exscan;
-};
-
-/// When data too long for an inline slot or medium buffer uses a broadcast ring. Bytes as in Table.
-struct PipelineWhen {
-  When bcast;
-  When reduce;    ///< of two members, with a commutative operation
-  When exchange;  ///< of two members; bytes: of the data sent; only the sender evaluates it
-};
-
-/// Rows in order of preference; the last row of each collective is always possible and good.
-struct AlgorithmTable {
-  std::span<const AlgorithmRow<Barrier>> barrier;               // bytes: none
-  std::span<const AlgorithmRow<Bcast>> bcast;                   // bytes: of the data
-  std::span<const AlgorithmRow<Reduce>> reduce;                 // bytes: of one process's data
-  std::span<const AlgorithmRow<Allreduce>> allreduce;           // bytes: of one process's data
-  std::span<const AlgorithmRow<Gather>> gather;                 // bytes: of one block
-  std::span<const AlgorithmRow<Scatter>> scatter;               // bytes: of one block
-  std::span<const AlgorithmRow<Allgather>> allgather;           // bytes: of all blocks together
-  std::span<const AlgorithmRow<Allgatherv>> allgatherv;         // bytes: of all blocks together
-  std::span<const AlgorithmRow<Alltoall>> alltoall;             // bytes: of one block
-  std::span<const AlgorithmRow<ReduceScatter>> reduce_scatter;  // bytes: of one process's data
-  std::span<const AlgorithmRow<Scan>> scan, exscan;             // bytes: of one process's data
-  DirectWhen direct;
-  PipelineWhen pipeline;
-};
-const AlgorithmTable& table();
-
-template <typename Function>
-Function* choose(std::span<const AlgorithmRow<Function>> rows, const Call& call,
-                 std::uint64_t bytes, bool commutative = true) {
-  for (const AlgorithmRow<Function>& row : rows) {
-    if (row.when.is_possible(call.size, commutative, call.nodes) &&
-        row.when.is_good(call.size, bytes, call.sharing, call.nodes))
-      return row.function;
-  }
-  return rows.back().function;
-}
 
 }  // namespace shim::coll

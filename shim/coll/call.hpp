@@ -14,6 +14,7 @@
 
 namespace shim::coll {
 
+struct AlgorithmTable;
 using ConstBytes = std::span<const std::byte>;
 using Bytes = std::span<std::byte>;
 
@@ -58,7 +59,8 @@ struct Call {
   const ScratchPoolPtr* scratch;  ///< the communicator's
   int rank, size, tag;
   MemorySharing sharing;
-  const Nodes* nodes = nullptr;  ///< null: node-aware algorithms have no benefit
+  const Nodes* nodes = nullptr;           ///< null: node-aware algorithms have no benefit
+  const AlgorithmTable* table = nullptr;  ///< the communicator's; for collectives made of others
 
   /// Return a call among some of the members. A member's rank in it is its index in `some`. The
   /// list must outlive the call.

@@ -25,6 +25,9 @@
 
 namespace shim::coll {
 
+struct AlgorithmTable;
+const AlgorithmTable& default_table();
+
 /// Maps the members of a communicator to nodes.
 class Locality {
  public:
@@ -47,9 +50,10 @@ class Comm {
   /// Attach to a communicator's context. All communicators of the process share `scratch`. `local`
   /// is set for intercommunicators only: a communicator of the local group, on which no other
   /// collective runs during a collective on this object. A null `locality` means that the nodes are
-  /// unknown.
+  /// unknown. `table` is the process's; it outlives the object.
   Comm(p2p::Engine& engine, p2p::Context& context, ScratchPoolPtr scratch, int rank, int size,
-       Comm* local = nullptr, const Locality* locality = nullptr)
+       Comm* local = nullptr, const Locality* locality = nullptr,
+       const AlgorithmTable& table = default_table())
       : engine_(&engine),
         context_(&context),
         numbers_(&p2p::Engine::numbers_of(context)),
@@ -57,6 +61,7 @@ class Comm {
         scratch_(std::move(scratch)),
         local_(local),
         locality_(locality),
+        table_(&table),
         rank_(rank),
         size_(size) {}
   p2p::Engine& engine() const { return *engine_; }
@@ -103,6 +108,8 @@ class Comm {
     std::call_once(*nodes_known_, [this] { nodes_ = locality_->nodes(); });
     return nodes_.get();
   }
+  /// Return the table that selects the algorithms.
+  const AlgorithmTable& table() const { return *table_; }
   /// Return the locality; null if unknown.
   const Locality* locality() const { return locality_; }
   /// State of the communicator's shm collectives (shm_collective.hpp).
@@ -151,6 +158,7 @@ class Comm {
   ScratchPoolPtr scratch_;
   Comm* local_;
   const Locality* locality_;
+  const AlgorithmTable* table_;
   static constexpr int kUnknown = -1;
   mutable std::atomic<int> sharing_{kUnknown};
   /// Fewest members for node-aware algorithms: two on one node and one on another.

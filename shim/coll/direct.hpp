@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include "shim/coll/inline_collective.hpp"
 
@@ -34,63 +33,24 @@ class Direct : public InlineCollective {
   base::Status finish();
 };
 
-/// Blocks of one array by rank: of equal length and consecutive, or by counts and displacements.
-template <typename Buffer, typename Address>
-struct BlocksOf {
-  Address* address;
-  const types::Type* type;
-  const Blocks* blocks = nullptr;
-  std::uint64_t each = 0;  ///< items per block if `blocks` is null
-
-  Buffer at(int rank) const {
-    using Byte = std::conditional_t<std::is_const_v<Address>, const std::byte, std::byte>;
-    const auto r = static_cast<std::size_t>(rank);
-    const std::int64_t first = blocks == nullptr ? rank * static_cast<std::int64_t>(each)
-                                                 : blocks->displacements[r];
-    const std::uint64_t count = blocks == nullptr ? each
-                                                  : static_cast<std::uint64_t>(blocks->counts[r]);
-    return {static_cast<Byte*>(address) + first * type->extent, count, type};
-  }
-};
-using BlocksOut = BlocksOf<types::ConstBuffer, const void>;
-using BlocksIn = BlocksOf<types::Buffer, void>;
-
-/// True if the collective runs directly. Equal on all members if `bytes` is. The rows of DirectWhen
-/// have no `wants`, so that the value passed for it has no effect.
-inline bool may_run_directly(const CollSeq& seq, const When& when, std::uint64_t bytes) {
-  const int size = seq.comm->size();
-  return seq.is_blocking && when.is_good(size, bytes, MemorySharing::memory, seq.comm->nodes()) &&
-         when.is_possible(size, true);
-}
-
-void barrier_linear_direct(Direct& direct);
-void barrier_direct(Direct& direct);
-void bcast_direct(Direct& direct, const types::Buffer& data, int root);
-/// own.type null: in place. `all` is significant at the root alone.
-void gather_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all, int root);
-/// Gather by a binomial tree: blocks of equal length, at most kMaxDirectBytes, from at most
-/// kMaxDirectProcesses members. own.type null: in place.
-void gather_tree_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all,
-                        int root);
-void scatter_direct(Direct& direct, const BlocksOut& all, const types::Buffer& own, int root);
-/// own.type null: in place.
-void allgather_direct(Direct& direct, const types::ConstBuffer& own, const BlocksIn& all);
-void alltoall_direct(Direct& direct, const BlocksOut& out, const BlocksIn& in);
-/// own may equal result; result is null except at the root.
-void reduce_direct(Direct& direct, const Operands& operands, const void* own, void* result,
-                   int root);
-/// own may equal result. The size must be a power of two.
-void allreduce_direct(Direct& direct, const Operands& operands, const void* own, void* result);
+InlineOf<Barrier> barrier_linear_direct, barrier_direct;
+InlineOf<Bcast> bcast_direct;
+/// gather_tree_direct gathers by a binomial tree: blocks of equal length, at most kMaxDirectBytes,
+/// from at most kMaxDirectProcesses members.
+InlineGather gather_direct, gather_tree_direct;
+InlineScatter scatter_direct;
+InlineAllgather allgather_direct;
+InlineAlltoall alltoall_direct;
+InlineReduce reduce_direct;
+/// allreduce_direct: the size must be a power of two.
+InlineAllreduce allreduce_direct, scan_direct, exscan_direct;
 /// For two members. operands.count: items of all blocks; result may be the start of own.
-void reduce_scatter_direct(Direct& direct, const Operands& operands, const void* own, void* result,
-                           const Integers& counts);
-void scan_direct(Direct& direct, const Operands& operands, const void* own, void* result);
-void exscan_direct(Direct& direct, const Operands& operands, const void* own, void* result);
+InlineOf<ReduceScatter> reduce_scatter_direct;
 
 /// Run body(direct) and return a finished task.
 template <typename Body>
-Task directly(const CollSeq& seq, Body body) {
-  Direct direct(seq);
+Task directly(const CollSeq& seq, const Call& call, const Body& body) {
+  Direct direct(seq, call);
   try {
     body(direct);
     return Task::over(direct.finish());

@@ -16,7 +16,8 @@ namespace shim::coll {
 /// after data of unexpected length it continues.
 class InlineCollective {
  public:
-  explicit InlineCollective(const CollSeq& seq) : call(call_on(seq)), execution_(*seq.comm) {}
+  explicit InlineCollective(const CollSeq& seq) : InlineCollective(seq, call_on(seq)) {}
+  InlineCollective(const CollSeq& seq, const Call& of_seq) : call(of_seq), execution_(*seq.comm) {}
   const Call call;
 
   /// Copy the local block to its position.

@@ -12,7 +12,8 @@ constexpr int kLeader = 0;
 
 // Reduce the local group's data to the leader's `room`.
 Task reduce_to_leader(Call local, Operands operands, const void* own, void* scratch) {
-  Reduce* algorithm = choose(table().reduce, local, operands.bytes(), operands.op->commutative);
+  Reduce* algorithm = select_task(&AlgorithmTable::reduce, local, operands.bytes(),
+                                  operands.op->commutative);
   Task inner = algorithm(local, operands, own, local.rank == kLeader ? scratch : nullptr, kLeader);
   co_await inner;
 }
@@ -20,7 +21,8 @@ Task reduce_to_leader(Call local, Operands operands, const void* own, void* scra
 Task bcast_from_leader(Call local, types::Buffer data) {
   PackedBuffer packed(local, data);
   if (local.rank == kLeader) packed.load();
-  Task inner = choose(table().bcast, local, data.bytes())(local, packed.bytes(), kLeader);
+  Task inner = select_task(&AlgorithmTable::bcast, local, data.bytes())(local, packed.bytes(),
+                                                                        kLeader);
   co_await inner;
   if (local.rank != kLeader) packed.store();
 }

@@ -4,7 +4,7 @@
 // exchange data between the groups. All other collectives on intercommunicators are one `exchange`.
 #pragma once
 
-#include "shim/coll/algorithms.hpp"
+#include "shim/coll/algorithm_table.hpp"
 
 namespace shim::coll {
 

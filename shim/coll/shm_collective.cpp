@@ -6,7 +6,6 @@
 
 #include "shim/base/clock.hpp"
 #include "shim/base/copy_between_cores.hpp"
-#include "shim/coll/algorithms.hpp"
 
 namespace shim::coll {
 namespace {
@@ -68,10 +67,10 @@ base::Result<transport::ShmCollHandle*> coll_handle_for(const CollSeq& seq) {
 }
 
 ShmCollective::~ShmCollective() noexcept(false) {
-  if (!comm_.shm_coll_state().is_open) end_round(comm_);
+  if (!seq.comm->shm_coll_state().is_open) end_round(*seq.comm);
 }
 
-void ShmCollective::continue_with_messages() { comm_.shm_coll_state().is_open = true; }
+void ShmCollective::continue_with_messages() { seq.comm->shm_coll_state().is_open = true; }
 
 namespace {
 
@@ -210,21 +209,20 @@ bool ShmCollective::exchange_pipelined(std::optional<PipelineWriter>& writer,
 // the receiver may read the sender's memory. The faster one depends on the system, the cores'
 // positions, and the core that wrote the data last (docs/decisions/0041-exchanges-of-two.md), so
 // time both. In place do not try messages, because a message would need a copy of all data sent.
-void ShmCollective::exchange(const CollSeq& seq, const types::ConstBuffer& out,
-                             const types::Buffer& in, bool in_place) {
+void ShmCollective::exchange(const types::ConstBuffer& out, const types::Buffer& in,
+                             bool in_place) {
   constexpr float kWorthMessages = 1.1F;
-  const bool may_pipeline = !fits(out.bytes()) &&
-                            uses_pipeline(table().pipeline.exchange, out.bytes());
+  const bool may_pipeline = path(out.bytes()) == SegmentPath::broadcast_ring;
   if (in_place || !may_pipeline) {
-    exchange_by(seq, out, in, in_place, may_pipeline);
+    exchange_by(out, in, in_place, may_pipeline);
     return;
   }
   const bool is_one_way = fits(in.bytes());
-  AgreedWays& ways = comm_.shm_coll_state().exchange_of(std::max(out.bytes(), in.bytes()),
-                                                        is_one_way);
+  AgreedWays& ways = seq.comm->shm_coll_state().exchange_of(std::max(out.bytes(), in.bytes()),
+                                                            is_one_way);
   const bool leads = call.rank == 0 || is_one_way;
   const AgreedWays::Next next = leads ? ways.lead(kWorthMessages) : ways.follow();
-  const base::Nanoseconds began = exchange_by(seq, out, in, false, !next.is_second);
+  const base::Nanoseconds began = exchange_by(out, in, false, !next.is_second);
   if (has_failed()) return;
   if (!leads)
     ways.see(sends_by_messages(1 - call.rank));
@@ -241,9 +239,8 @@ std::optional<bool> ShmCollective::sends_by_messages(int from) const {
 
 /// Exchange, and return the time at which both members had entered the collective; 0 if this
 /// member's data is in the segment, as its exchanges are not timed.
-base::Nanoseconds ShmCollective::exchange_by(const CollSeq& seq, const types::ConstBuffer& out,
-                                             const types::Buffer& in, bool in_place,
-                                             bool by_pipeline) {
+base::Nanoseconds ShmCollective::exchange_by(const types::ConstBuffer& out, const types::Buffer& in,
+                                             bool in_place, bool by_pipeline) {
   const int other = 1 - call.rank;
   const bool is_published = fits(out.bytes());
   std::optional<PipelineWriter> writer;
@@ -306,12 +303,11 @@ std::optional<ConstBytes> ShmCollective::read(int from, std::uint64_t bytes) {
   return std::nullopt;
 }
 
-std::optional<ConstBytes> ShmCollective::read_blocks(const CollSeq& seq, int from,
-                                                     std::uint64_t bytes) {
+std::optional<ConstBytes> ShmCollective::read_blocks(int from, std::uint64_t bytes) {
   auto published = read(from);
   if (published || has_failed() || is_sent_by_messages(from)) [[likely]]
     return published;
-  return read_or_refuse(seq, from, bytes);
+  return read_or_refuse(from, bytes);
 }
 
 bool ShmCollective::is_sent_by_messages(int from) const {
@@ -319,8 +315,7 @@ bool ShmCollective::is_sent_by_messages(int from) const {
   return found && found->by_messages;
 }
 
-std::optional<ConstBytes> ShmCollective::read_or_refuse(const CollSeq& seq, int from,
-                                                        std::uint64_t bytes) {
+std::optional<ConstBytes> ShmCollective::read_or_refuse(int from, std::uint64_t bytes) {
   auto published = read(from, bytes);
   if (published || has_failed() || call.size != 2 || pipeline_from(from)) [[likely]]
     return published;

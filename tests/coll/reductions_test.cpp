@@ -67,7 +67,7 @@ void for_each_row(std::span<const AlgorithmRow<Function>> rows, Rig& rig, const 
   for (const AlgorithmRow<Function>& row : rows) {
     if (!rig.is_for(row.when, Operation::kCommutes)) continue;
     SCOPED_TRACE(std::string(row.name));
-    body(row.function);
+    body(row.algorithm.task);
     if (testing::Test::HasFatalFailure()) return;
   }
 }
@@ -99,7 +99,7 @@ void check_reduce(Rig& rig, Reduce* algorithm, int root, std::uint64_t count) {
 
 TYPED_TEST(Reductions, EveryReduceAlgorithmCombinesInRankOrder) {
   for_each_size([](Rig& rig) {
-    for_each_row<TypeParam>(table().reduce, rig, [&](Reduce* algorithm) {
+    for_each_row<TypeParam>(default_table().reduce.tasks(), rig, [&](Reduce* algorithm) {
       for_each_root(rig.size(), [&](int root, std::uint64_t count) {
         check_reduce<TypeParam>(rig, algorithm, root, count);
       });
@@ -147,7 +147,7 @@ void check_all(Rig& rig, Scan* algorithm, const Expected& expected,
 
 TYPED_TEST(Reductions, EveryAllreduceAlgorithmCombinesInRankOrder) {
   for_each_size([](Rig& rig) {
-    for_each_row<TypeParam>(table().allreduce, rig, [&](Allreduce* algorithm) {
+    for_each_row<TypeParam>(default_table().allreduce.tasks(), rig, [&](Allreduce* algorithm) {
       check_all<TypeParam>(rig, algorithm, [&](int, std::uint64_t count, bool) {
         return TypeParam::combined(0, rig.size() - 1, count);
       });
@@ -157,7 +157,7 @@ TYPED_TEST(Reductions, EveryAllreduceAlgorithmCombinesInRankOrder) {
 
 TYPED_TEST(Reductions, EveryScanAlgorithmCombinesInRankOrder) {
   for_each_size([](Rig& rig) {
-    for_each_row<TypeParam>(table().scan, rig, [&](Scan* algorithm) {
+    for_each_row<TypeParam>(default_table().scan.tasks(), rig, [&](Scan* algorithm) {
       check_all<TypeParam>(rig, algorithm, [](int rank, std::uint64_t count, bool) {
         return TypeParam::combined(0, rank, count);
       });
@@ -167,7 +167,7 @@ TYPED_TEST(Reductions, EveryScanAlgorithmCombinesInRankOrder) {
 
 TYPED_TEST(Reductions, ExscanDoesNotModifyTheResultOfRankZero) {
   for_each_size([](Rig& rig) {
-    for_each_row<TypeParam>(table().exscan, rig, [&](Scan* algorithm) {
+    for_each_row<TypeParam>(default_table().exscan.tasks(), rig, [&](Scan* algorithm) {
       check_all<TypeParam>(rig, algorithm, [](int rank, std::uint64_t count, bool in_place) {
         if (rank > 0) return TypeParam::combined(0, rank - 1, count);
         return in_place ? TypeParam::own(0, count) : typename TypeParam::Vector(count);
@@ -204,8 +204,9 @@ std::vector<std::vector<std::int64_t>> lengths_of_blocks(int size) {
 }
 
 TYPED_TEST(Reductions, EveryReduceScatterAlgorithmCombinesInRankOrder) {
-  for_each_size([](Rig& rig) {
-    for_each_row<TypeParam>(table().reduce_scatter, rig, [&](ReduceScatter* algorithm) {
+  const auto rows = default_table().reduce_scatter.tasks();
+  for_each_size([rows](Rig& rig) {
+    for_each_row<TypeParam>(rows, rig, [&](ReduceScatter* algorithm) {
       for (const auto& counts : lengths_of_blocks(rig.size())) {
         std::vector<std::uint64_t> starts = starts_of(counts);
         for (bool in_place : {false, true}) {
@@ -242,7 +243,7 @@ TEST(Reductions, ResultBitsDoNotDependOnTheOrderOfArrival) {
   const types::Type& type = *types::find_predefined("MPI_DOUBLE");
   Operands operands{&type, &types::predefined(types::Operator::sum), 100};
   for (int size : {3, 5, 8}) {
-    for (const auto& row : table().allreduce) {
+    for (const auto& row : default_table().allreduce.tasks()) {
       if (!row.when.is_possible(size, true)) continue;
       SCOPED_TRACE(std::string(row.name) + ", size " + std::to_string(size));
       std::vector<double> first;
@@ -257,7 +258,7 @@ TEST(Reductions, ResultBitsDoNotDependOnTheOrderOfArrival) {
         }
         rig.expect_success([&](Comm& comm) {
           auto* own = data[static_cast<std::size_t>(comm.rank())].data();
-          return row.function(call_on(comm), operands, own, own);
+          return row.algorithm.task(call_on(comm), operands, own, own);
         });
         if (first.empty()) first = data[0];
         for (const auto& each : data) ASSERT_EQ(each, first) << "seed " << seed;

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "shim/coll/algorithms.hpp"
+#include "shim/coll/algorithm_table.hpp"
 #include "shim/coll/coll.hpp"
 #include "tests/p2p/world.hpp"
 

@@ -10,12 +10,12 @@ Task allreduce_by_nodes(Call call, Operands operands, const void* own, void* res
   const NodeCalls calls(call);
   const bool commutes = operands.op->commutative;
   void* of_node = calls.is_node_leader() ? result : nullptr;
-  Task within = choose(table().reduce, calls.within, operands.bytes(), commutes)(
+  Task within = select_task(&AlgorithmTable::reduce, calls.within, operands.bytes(), commutes)(
       calls.within, operands, own, of_node, calls.node_leader);
   co_await within;
   if (calls.is_node_leader()) {
-    Task across = choose(table().allreduce, calls.between, operands.bytes(), commutes)(
-        calls.between, operands, result, result);
+    Task across = select_task(&AlgorithmTable::allreduce, calls.between, operands.bytes(),
+                              commutes)(calls.between, operands, result, result);
     co_await across;
   }
   Task back = bcast_of_items(calls.within, operands.all(result), calls.node_leader);

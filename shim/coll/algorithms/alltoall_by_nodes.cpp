@@ -67,8 +67,8 @@ Task alltoall_by_nodes(Call call, const std::byte* send, std::byte* receive, std
   std::byte* const mine = calls.is_node_leader() ? all_rows.data() : nullptr;
   const std::uint64_t row = rows.row_bytes();
 
-  Task in = choose(table().gather, calls.within, row)(calls.within, ConstBytes(send, row), mine,
-                                                      calls.node_leader);
+  Task in = select_task(&AlgorithmTable::gather, calls.within, row)(
+      calls.within, ConstBytes(send, row), mine, calls.node_leader);
   co_await in;
   if (calls.is_node_leader() && block > 0) {
     const int own = calls.nodes.own();
@@ -81,8 +81,8 @@ Task alltoall_by_nodes(Call call, const std::byte* send, std::byte* receive, std
       rows.place_from(node, from + rows.exchanged(node).offset, mine);
     }
   }
-  Task out = choose(table().scatter, calls.within, row)(calls.within, mine, Bytes(receive, row),
-                                                        calls.node_leader);
+  Task out = select_task(&AlgorithmTable::scatter, calls.within, row)(
+      calls.within, mine, Bytes(receive, row), calls.node_leader);
   co_await out;
 }
 

@@ -11,14 +11,15 @@ Task barrier_by_nodes(Call call) {
   const Bytes own(&word, 1);
   const Scratch scratch(call,
                         calls.is_node_leader() ? static_cast<std::uint64_t>(calls.within.size) : 0);
-  Task in = choose(table().gather, calls.within, 1)(
+  Task in = select_task(&AlgorithmTable::gather, calls.within, 1)(
       calls.within, own, calls.is_node_leader() ? scratch.data() : nullptr, calls.node_leader);
   co_await in;
   if (calls.is_node_leader()) {
-    Task across = choose(table().barrier, calls.between, 0)(calls.between);
+    Task across = select_task(&AlgorithmTable::barrier, calls.between, 0)(calls.between);
     co_await across;
   }
-  Task out = choose(table().bcast, calls.within, 1)(calls.within, own, calls.node_leader);
+  Task out = select_task(&AlgorithmTable::bcast, calls.within, 1)(calls.within, own,
+                                                                  calls.node_leader);
   co_await out;
 }
 

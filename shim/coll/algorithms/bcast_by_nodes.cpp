@@ -7,12 +7,12 @@ namespace shim::coll {
 Task bcast_by_nodes(Call call, Bytes data, int root) {
   const NodeCalls calls(call, root);
   if (calls.is_node_leader()) {
-    Task across = choose(table().bcast, calls.between, data.size())(calls.between, data,
-                                                                    calls.root_node);
+    Task across = select_task(&AlgorithmTable::bcast, calls.between, data.size())(
+        calls.between, data, calls.root_node);
     co_await across;
   }
-  Task within = choose(table().bcast, calls.within, data.size())(calls.within, data,
-                                                                 calls.node_leader);
+  Task within = select_task(&AlgorithmTable::bcast, calls.within, data.size())(calls.within, data,
+                                                                               calls.node_leader);
   co_await within;
 }
 

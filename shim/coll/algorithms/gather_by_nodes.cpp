@@ -13,8 +13,8 @@ Task gather_by_nodes(Call call, ConstBytes own, std::byte* all, int root) {
   const Scratch scratch(call, calls.is_node_leader() && !is_root ? part.bytes : 0);
   std::byte* of_node = nullptr;
   if (calls.is_node_leader()) of_node = is_root ? all + part.offset : scratch.data();
-  Task within = choose(table().gather, calls.within, block)(calls.within, own, of_node,
-                                                            calls.node_leader);
+  Task within = select_task(&AlgorithmTable::gather, calls.within, block)(
+      calls.within, own, of_node, calls.node_leader);
   co_await within;
   if (!calls.is_node_leader()) co_return;
   const BlockSpans parts = calls.parts(block);

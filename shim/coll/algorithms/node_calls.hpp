@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "shim/coll/algorithms.hpp"
+#include "shim/coll/algorithm_table.hpp"
 #include "shim/coll/nodes.hpp"
 
 namespace shim::coll {

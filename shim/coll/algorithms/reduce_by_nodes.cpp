@@ -12,11 +12,11 @@ Task reduce_by_nodes(Call call, Operands operands, const void* own, void* result
                             calls.is_node_leader() && result == nullptr ? operands.count : 0);
   void* of_node = nullptr;
   if (calls.is_node_leader()) of_node = result != nullptr ? result : scratch.data();
-  Task within = choose(table().reduce, calls.within, operands.bytes(), commutes)(
+  Task within = select_task(&AlgorithmTable::reduce, calls.within, operands.bytes(), commutes)(
       calls.within, operands, own, of_node, calls.node_leader);
   co_await within;
   if (!calls.is_node_leader()) co_return;
-  Task across = choose(table().reduce, calls.between, operands.bytes(), commutes)(
+  Task across = select_task(&AlgorithmTable::reduce, calls.between, operands.bytes(), commutes)(
       calls.between, operands, of_node, result, calls.root_node);
   co_await across;
 }

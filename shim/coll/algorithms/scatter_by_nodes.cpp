@@ -20,7 +20,7 @@ Task scatter_by_nodes(Call call, const std::byte* all, Bytes own, int root) {
     Task across = scatterv_linear(calls.between, all, parts, into, calls.root_node);
     co_await across;
   }
-  Task within = choose(table().scatter, calls.within, block)(
+  Task within = select_task(&AlgorithmTable::scatter, calls.within, block)(
       calls.within, calls.is_node_leader() ? of_node : nullptr, own, calls.node_leader);
   co_await within;
 }
