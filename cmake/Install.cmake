@@ -67,6 +67,15 @@ foreach(part which-mpi launch-openmpi launch-mpich)
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/intersession COMPONENT runtime)
 endforeach()
 
+# Tuning files of collectives (docs/user/tuning.md); the library finds them next to itself.
+file(GLOB tuning_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shim/coll/coll-tuning/*)
+foreach(tuning_file IN LISTS tuning_files)
+  get_filename_component(name ${tuning_file} NAME)
+  configure_file(${tuning_file} ${PROJECT_BINARY_DIR}/lib/intersession/coll-tuning/${name} COPYONLY)
+  install(FILES ${tuning_file} DESTINATION ${CMAKE_INSTALL_LIBDIR}/intersession/coll-tuning
+          COMPONENT runtime)
+endforeach()
+
 # lib…-link.a keeps both libraries in programs that compilers link with --as-needed.
 add_custom_target(intersession_link)
 foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)

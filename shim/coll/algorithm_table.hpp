@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -59,18 +60,22 @@ enum class SegmentPath : std::uint8_t {
   broadcast_ring,  ///< pipelined through a broadcast ring
 };
 
+/// Kind of an algorithm, in the order of preference.
+enum class Kind : std::uint8_t { segment, inlined, task };
+
 /// An algorithm of one of the three kinds.
 template <typename Function>
 struct Algorithm {
   constexpr Algorithm(SegmentPath in_segment)  // NOLINT(google-explicit-constructor)
-      : path(in_segment) {}
+      : kind(Kind::segment), path(in_segment) {}
   constexpr Algorithm(InlineOf<Function>* inline_function)  // NOLINT(google-explicit-constructor)
-      : run_inline(inline_function) {}
+      : kind(Kind::inlined), run_inline(inline_function) {}
   constexpr Algorithm(Function* coroutine)  // NOLINT(google-explicit-constructor)
-      : task(coroutine) {}
+      : kind(Kind::task), task(coroutine) {}
 
-  SegmentPath path = SegmentPath::messages;
-  InlineOf<Function>* run_inline = nullptr;
+  Kind kind;
+  SegmentPath path = SegmentPath::messages;  ///< messages: this row excludes the segment
+  InlineOf<Function>* run_inline = nullptr;  ///< null: this row excludes inline algorithms
   Function* task = nullptr;
 };
 
@@ -95,23 +100,26 @@ class AlgorithmRows {
 
   /// @param rows ordered by kind
   explicit AlgorithmRows(std::vector<Row> rows) : rows_(std::move(rows)) {
-    for (const Row& row : rows_) {
-      if (row.algorithm.path != SegmentPath::messages)
-        segment_.push_back({row.algorithm.path, row.when});
-      if (row.algorithm.task == nullptr) ++first_task_;
-    }
+    for (const Row& row : rows_) ++of(row.algorithm.kind).compiled_in;
+    index();
+  }
+  /// Add a row before the rows of its kind that are compiled in, after the rows added before.
+  void add(const Row& row) {
+    Count& count = of(row.algorithm.kind);
+    const auto start = rows_.begin() + static_cast<std::ptrdiff_t>(first(row.algorithm.kind));
+    rows_.insert(start + static_cast<std::ptrdiff_t>(count.added++), row);
+    index();
   }
   std::span<const Row> all() const { return rows_; }
   std::span<const SegmentRow> segment() const { return segment_; }
-  std::span<const Row> inlines() const {
-    return std::span(rows_).subspan(segment_.size(), first_task_ - segment_.size());
-  }
-  std::span<const Row> tasks() const { return std::span(rows_).subspan(first_task_); }
+  std::span<const Row> inlines() const { return rows_of(Kind::inlined); }
+  std::span<const Row> tasks() const { return rows_of(Kind::task); }
   /// True if blocking collectives among this many members are rounds of the collective segment, if
   /// there is one. Does not depend on lengths, so that members with different lengths agree.
   bool are_rounds(int size) const {
     return std::ranges::any_of(segment_, [size](const SegmentRow& row) {
-      return size >= row.when.min_size && size <= row.when.max_size;
+      return row.path != SegmentPath::messages && size >= row.when.min_size &&
+             size <= row.when.max_size;
     });
   }
   /// Return the inline algorithm of a blocking collective; null: none.
@@ -127,13 +135,36 @@ class AlgorithmRows {
   }
 
  private:
+  struct Count {
+    std::size_t added = 0, compiled_in = 0;
+  };
+  Count& of(Kind kind) { return counts_[static_cast<std::size_t>(kind)]; }
+  std::size_t count(Kind kind) const {
+    const Count& count = counts_[static_cast<std::size_t>(kind)];
+    return count.added + count.compiled_in;
+  }
+  std::size_t first(Kind kind) const {
+    return kind == Kind::segment   ? 0
+           : kind == Kind::inlined ? count(Kind::segment)
+                                   : rows_.size() - count(Kind::task);
+  }
+  std::span<const Row> rows_of(Kind kind) const {
+    return std::span(rows_).subspan(first(kind), count(kind));
+  }
+  void index() {
+    segment_.clear();
+    for (const Row& row : rows_of(Kind::segment))
+      segment_.push_back({row.algorithm.path, row.when});
+  }
+
   std::vector<Row> rows_;
+  std::array<Count, 3> counts_;
   std::vector<SegmentRow> segment_;
-  std::size_t first_task_ = 0;
 };
 
 /// Has one member for each collective, therefore more than 15. `bytes` of a row are those of:
 struct AlgorithmTable {
+  std::uint32_t checksum = 0;                        ///< of the rows of a tuning file; 0: none
   AlgorithmRows<Barrier> barrier;                    ///< no bytes
   AlgorithmRows<Bcast> bcast;                        ///< the data
   AlgorithmRows<Reduce> reduce;                      ///< one process's data
@@ -152,27 +183,27 @@ struct AlgorithmTable {
   AlgorithmRows<ReduceScatter> reduce_scatter;  ///< one process's data; segment: without its part
   AlgorithmRows<Scan> scan, exscan;             ///< one process's data
 };
-/// Call body(name, rows) for each collective of a table, const or not.
-template <typename Table, typename Body>
-void for_each_collective(Table& table, const Body& body) {
-  body("barrier", table.barrier);
-  body("bcast", table.bcast);
-  body("reduce", table.reduce);
-  body("allreduce", table.allreduce);
-  body("gather", table.gather);
-  body("gatherv", table.gatherv);
-  body("scatter", table.scatter);
-  body("scatterv", table.scatterv);
-  body("allgather", table.allgather);
-  body("allgatherv", table.allgatherv);
-  body("alltoall", table.alltoall);
-  body("alltoall_in_place", table.alltoall_in_place);
-  body("alltoallv", table.alltoallv);
-  body("alltoallw", table.alltoallw);
-  body("exchange", table.exchange);
-  body("reduce_scatter", table.reduce_scatter);
-  body("scan", table.scan);
-  body("exscan", table.exscan);
+/// Call body(name, rows) for each collective; `rows` points to its member of AlgorithmTable.
+template <typename Body>
+void for_each_collective(const Body& body) {
+  body(std::string_view("barrier"), &AlgorithmTable::barrier);
+  body(std::string_view("bcast"), &AlgorithmTable::bcast);
+  body(std::string_view("reduce"), &AlgorithmTable::reduce);
+  body(std::string_view("allreduce"), &AlgorithmTable::allreduce);
+  body(std::string_view("gather"), &AlgorithmTable::gather);
+  body(std::string_view("gatherv"), &AlgorithmTable::gatherv);
+  body(std::string_view("scatter"), &AlgorithmTable::scatter);
+  body(std::string_view("scatterv"), &AlgorithmTable::scatterv);
+  body(std::string_view("allgather"), &AlgorithmTable::allgather);
+  body(std::string_view("allgatherv"), &AlgorithmTable::allgatherv);
+  body(std::string_view("alltoall"), &AlgorithmTable::alltoall);
+  body(std::string_view("alltoall_in_place"), &AlgorithmTable::alltoall_in_place);
+  body(std::string_view("alltoallv"), &AlgorithmTable::alltoallv);
+  body(std::string_view("alltoallw"), &AlgorithmTable::alltoallw);
+  body(std::string_view("exchange"), &AlgorithmTable::exchange);
+  body(std::string_view("reduce_scatter"), &AlgorithmTable::reduce_scatter);
+  body(std::string_view("scan"), &AlgorithmTable::scan);
+  body(std::string_view("exscan"), &AlgorithmTable::exscan);
 }
 /// Return the table that is compiled in.
 const AlgorithmTable& default_table();

@@ -27,6 +27,8 @@ namespace shim::coll {
 
 struct AlgorithmTable;
 const AlgorithmTable& default_table();
+/// Return the checksum of a table's rows from a tuning file; 0: none.
+std::uint32_t checksum_of(const AlgorithmTable& table);
 
 /// Maps the members of a communicator to nodes.
 class Locality {
@@ -62,6 +64,7 @@ class Comm {
         local_(local),
         locality_(locality),
         table_(&table),
+        announced_{checksum_of(table)},
         rank_(rank),
         size_(size) {}
   p2p::Engine& engine() const { return *engine_; }
@@ -140,10 +143,14 @@ class Comm {
   ShmCollState& shm_coll_state() { return shm_coll_state_; }
   /// Return the tag of the next collective. All members call collectives in the same order and so
   /// get equal tags.
-  int next_tag(std::uint8_t call = 0) { return checked(numbers_->next(call)); }
+  int next_tag(std::uint8_t call = 0) {
+    return checked(numbers_->next(with_checksum(call, false)));
+  }
   /// Return the tag for all starts of the next persistent collective. Its range is disjoint from
   /// the range of next_tag(), which wraps around.
-  int next_persistent_tag(std::uint8_t call) { return checked(numbers_->next_persistent(call)); }
+  int next_persistent_tag(std::uint8_t call) {
+    return checked(numbers_->next_persistent(with_checksum(call, true)));
+  }
   /// Record that this member refused a call for its arguments (Engine::record_refusal).
   void record_refusal(const base::Error& reason, bool is_persistent_collective) {
     engine_->record_refusal(*context_, is_persistent_collective, reason);
@@ -159,12 +166,26 @@ class Comm {
   Comm* local_;
   const Locality* locality_;
   const AlgorithmTable* table_;
+  /// How far this member has announced its table to the others (announce_table).
+  struct AnnouncedTable {
+    std::uint32_t checksum;
+    int calls = 0;  ///< with a tuning file: so far, from 4 on 4 to 7
+  };
+  AnnouncedTable announced_;
   static constexpr int kUnknown = -1;
   mutable std::atomic<int> sharing_{kUnknown};
   /// Fewest members for node-aware algorithms: two on one node and one on another.
   static constexpr int kMinSizeOverNodes = 3;
   std::unique_ptr<std::once_flag> nodes_known_ = std::make_unique<std::once_flag>();
   mutable std::unique_ptr<const Nodes> nodes_;
+  /// Return the number of a collective combined with one byte of the table's checksum. Members with
+  /// other tables find other numbers.
+  std::uint8_t with_checksum(std::uint8_t call, bool is_persistent_collective) {
+    if (announced_.checksum == 0) [[likely]]
+      return call;
+    return announce_table(call, is_persistent_collective);
+  }
+  std::uint8_t announce_table(std::uint8_t call, bool is_persistent_collective);
   int checked(int tag) {
     if (numbers_->needs_call_check()) [[unlikely]]
       engine_->check_call_number(*context_, tag);

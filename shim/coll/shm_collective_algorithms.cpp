@@ -99,6 +99,7 @@ bool fits_segment(const ShmCollective& shm, const Operands& operands) {
 }  // namespace
 
 bool shm_barrier(ShmCollective& shm) {
+  if (!shm.fits(0)) return shm.fall_back();
   shm.publish_to_all(Call::buffer(ConstBytes()));
   for (int rank = 0; rank < shm.call.size; ++rank)
     if (rank != shm.call.rank) shm.read(rank);

@@ -60,6 +60,11 @@ base::Error error_of(const wire::CollectivesFailed& notice) {
 }
 
 base::Error error_of(const wire::CallAfterRefusal& notice) {
+  if (class_of(notice) == base::ErrorClass::not_same)
+    return {base::ErrorClass::other,
+            "rank " + std::to_string(notice.source) +
+                " selects collective algorithms by another table than this process; set "
+                "INTERSESSION_COLL_TUNING to files with equal rows on all processes"};
   return {base::ErrorClass::other,
           "rank " + std::to_string(notice.source) + " rejected a collective call (" +
               std::string(base::name_of(class_of(notice))) +

@@ -489,7 +489,8 @@ class FailureHandling {
   base::Error collective_failure(Context& context);
   /// Record that this member rejected the arguments of a collective call, which therefore did not
   /// take place; the program may call again. check_call_number() then sends the other members the
-  /// identifier of the next call; if theirs differs, the collectives of all members fail. Local.
+  /// identifier of the next call; if theirs differs, the collectives of all members fail. Module
+  /// coll also compares tables of algorithms this way, with the class not_same. Local.
   void record_refusal(Context& context, bool is_persistent_collective, const base::Error& reason);
   /// Check a call against those of the other members if CollectiveNumbers::needs_call_check().
   void check_call_number(Context& context, int tag);

@@ -49,7 +49,7 @@ Communicator::Communicator(Process& process, Parts parts)
       label_(label_of(process, parts_)),
       context_(process.vcis().engine(parts_.vci).make_context(labelled(parts_.context, label_))),
       coll_(process.vcis().engine(parts_.vci), *context_, process.scratch(), rank_, peers_,
-            parts_.local ? &parts_.local->coll() : nullptr, this),
+            parts_.local ? &parts_.local->coll() : nullptr, this, process.coll_table()),
       children_(is_inter() ? 1 : 0) {
   if (!parts_.info) parts_.info = std::make_shared<Info>();
 }

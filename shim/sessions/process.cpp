@@ -14,6 +14,7 @@ base::Result<std::shared_ptr<Process>> Process::start(const base::Settings& sett
                                                       Factories factories) {
   std::shared_ptr<Process> process(new Process());
   process->settings_ = settings;
+  SHIM_TRY_ASSIGN(process->coll_table_, coll::load_tuning(settings.coll_tuning));
   SHIM_TRY(process->set_up(std::move(factories)));
   return process;
 }
@@ -110,6 +111,7 @@ void Process::log_start() const {
             : settings_.provider.empty()      ? "TCP to other nodes"
                                          : "libfabric " + settings_.provider + " to other nodes") +
            "; exchange " + settings_.exchange + "; matching " + settings_.matching +
+           (settings_.coll_tuning.empty() ? "" : "; collective tuning " + settings_.coll_tuning) +
            (node_->is_oversubscribed() ? "; processes outnumber cores: waiting threads do not spin"
                                        : "");
   });

@@ -14,6 +14,7 @@
 #include "shim/base/settings.hpp"
 #include "shim/bootstrap/bootstrap.hpp"
 #include "shim/coll/scratch_pool.hpp"
+#include "shim/coll/tuning.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/sessions/context_ids.hpp"
 #include "shim/sessions/creation_roles.hpp"
@@ -57,6 +58,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   /// Return the engine of VCI 0, which serves creations and all communicators that span nodes.
   p2p::Engine& engine() const { return vcis_->engine(0); }
   const coll::ScratchPoolPtr& scratch() const { return scratch_; }
+  const coll::AlgorithmTable& coll_table() const { return *coll_table_; }
   Creations& creations() { return *creations_; }
   Consensuses& consensuses() { return *consensuses_; }
   ProcessSets& sets() { return *sets_; }
@@ -112,6 +114,7 @@ class Process : public std::enable_shared_from_this<Process>, private p2p::Route
   SessionThreads threads_;
   GroupCache groups_;
   coll::ScratchPoolPtr scratch_ = std::make_shared<coll::ScratchPool>();
+  coll::AlgorithmTablePtr coll_table_;
   std::unique_ptr<Creations> creations_;
   std::unique_ptr<Consensuses> consensuses_;
   std::atomic<bool> lost_launcher_{false};  ///< to log it once; pairs with nothing

@@ -63,7 +63,8 @@ inline void agree_on_coll_segment(Comm& comm) {
 
 /// Run body(comm, world, locality) for each member in its own thread.
 template <typename Body>
-void on_members_of_node(int size, bool with_segment, const Body& body) {
+void on_members_of_node(int size, bool with_segment, const Body& body,
+                        const AlgorithmTable& table = default_table()) {
   p2p::World world({.processes = size, .settings = p2p::World::quick()});
   auto contexts = world.contexts();
   const auto slots = static_cast<std::uint32_t>(size);
@@ -73,7 +74,7 @@ void on_members_of_node(int size, bool with_segment, const Body& body) {
     NodeLocality locality(segment, rank);
     Comm comm(world.engine(rank), *contexts[static_cast<std::size_t>(rank)],
               std::make_shared<ScratchPool>(), rank, size, nullptr,
-              with_segment ? &locality : nullptr);
+              with_segment ? &locality : nullptr, table);
     agree_on_coll_segment(comm);
     ASSERT_EQ(comm.shm_coll_state().handle != nullptr, with_segment);
     body(comm, world, locality);
