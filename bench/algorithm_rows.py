@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Chooses the best algorithm of each collective from measured times, as rows of the table in
-shim/coll/algorithms.cpp.
+"""Chooses the best algorithm of each collective from measured times, as rows of a tuning file
+(docs/user/tuning.md).
 
 A row changes only if another algorithm is faster by a tenth in the median, and faster in all
 repetitions except one of seven: noise of a busy machine must not change the table.
 """
 import collections
 import csv
-import re
 import statistics
 
+FIRST_LINE = "intersession-coll-tuning 1"
 # Measured numbers of processes, with the range of numbers that each stands for.
 RANGES = {2: (2, 2), 3: (3, 3), 4: (4, 6), 8: (7, 12), 16: (13, 16)}
 # Bytes. Shorter data does not use these algorithms (shim/coll/README.md).
@@ -137,16 +137,6 @@ def blocks(times, operation):
     return found
 
 
-def _bytes_text(number):
-    return (
-        f"{number // 1024} * kKi"
-        if number % 1024 == 0
-        else f"{(number + 1) // 1024} * kKi - 1"
-        if number % 1024 == 1023
-        else str(number)
-    )
-
-
 def _row_texts(times, operation, block, row):
     """Yield one row, and a second one for numbers that are no power of two if it differs."""
     yield _row_text(times, operation, block, row, row.algorithm)
@@ -155,20 +145,20 @@ def _row_texts(times, operation, block, row):
 
 
 def _row_text(times, operation, block, row, algorithm):
-    when = [f".min_bytes = {_bytes_text(row.first)}"]
-    if row.last is not None:
-        when.append(f".max_bytes = {_bytes_text(row.last)}")
-    when += [f".min_size = {block.least}", f".max_size = {block.most}"]
-    needs = times.needs[operation, algorithm]
-    when += [f".needs_{need} = true" for need in ("commutative", "power_of_two") if need in needs]
-    when.append(f".wants = Sharing::{'segment' if times.is_copied else 'memory'}")
-    function = f"{operation}_{algorithm.replace(' ', '_')}"
-    name = f"{algorithm}, {'copied' if times.is_copied else 'measured'}"
-    return f'    {{"{name}", {function}, {{{", ".join(when)}}}}},\n'
+    fields = [
+        operation,
+        algorithm.replace(" ", "_"),
+        str(block.least) if block.least == block.most else f"{block.least}-{block.most}",
+        f"{row.first}-{'' if row.last is None else row.last}",
+        "segment" if times.is_copied else "memory",
+    ]
+    if times.needs_power_of_two(operation, algorithm):
+        fields.append("power_of_two")
+    return " ".join(fields) + "\n"
 
 
 def text(times, operation):
-    """Return the rows of an operation as C++."""
+    """Return the rows of an operation as lines of a tuning file."""
     return "".join(
         line
         for block in blocks(times, operation)
@@ -177,18 +167,13 @@ def text(times, operation):
     )
 
 
-def replaced(table, times):
-    """Return the text of the table with new measured rows."""
-    where = " where all is copied" if times.is_copied else ""
-    for operation in times.operations():
-        part = re.compile(
-            rf"(    // measured{where}: {operation}\n).*?(    // end of what is measured\n)",
-            re.DOTALL,
-        )
-        table, count = part.subn(lambda match: match[1] + text(times, operation) + match[2], table)
-        if count != 1:
-            raise ValueError(f"the table has {count} places for the rows of {operation}")
-    return table
+def file_text(all_times, comments):
+    """Return a tuning file with the rows of several Times, and with these lines as comments."""
+    lines = [FIRST_LINE + "\n", *(f"# {comment}\n" for comment in comments)]
+    for times in all_times:
+        for operation in times.operations():
+            lines += ["\n", text(times, operation)]
+    return "".join(lines)
 
 
 def beside_others(times, algorithm):
@@ -213,8 +198,3 @@ def beside_others(times, algorithm):
             f"| {is_present} |"
         )
     return "\n".join(lines)
-
-
-def functions(table):
-    """Return the functions that rows of the table name."""
-    return re.findall(r'^    \{"[^"]+", (\w+),', table, re.MULTILINE)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Measures every algorithm of the collective table, independent of the table's choice.
 // Forked processes run the algorithms on an engine over shared memory. bench/algorithms runs this
-// program and writes rows of the table.
+// program and writes a tuning file. INTERSESSION_COLL_TUNING names the present table.
 //
 //  algorithm_times PROCESSES [MILLISECONDS [REPETITIONS [NODES [copied]]]]
 //
@@ -33,6 +33,7 @@
 #include "shim/base/clock.hpp"
 #include "shim/base/settings.hpp"
 #include "shim/coll/algorithm_table.hpp"
+#include "shim/coll/tuning.hpp"
 #include "shim/transport/net/net.hpp"
 #include "shim/transport/shm/shm.hpp"
 #include "tests/transport/anonymous_area.hpp"
@@ -216,7 +217,7 @@ class Bench {
              1,
              {}})),
         comm_(engine_, *context_, std::make_shared<coll::ScratchPool>(), rank, layout.processes,
-              nullptr, &rig_),
+              nullptr, &rig_, *table_),
         shared_data_(shared_data),
         milliseconds_(milliseconds),
         lengths_(std::span(kLengths).subspan(layout.nodes > 1 ? 0 : kShortLengths)),
@@ -361,6 +362,8 @@ class Bench {
   LocalRig rig_;
   p2p::Engine engine_;
   p2p::ContextPtr context_;
+  coll::AlgorithmTablePtr table_ = need(
+      coll::load_tuning(base::from_environment("INTERSESSION_COLL_TUNING").value_or("")));
   coll::Comm comm_;
   SharedData& shared_data_;
   double milliseconds_;

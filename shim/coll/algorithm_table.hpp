@@ -33,6 +33,7 @@ struct When {
   bool needs_nodes = false;  ///< the communicator has several nodes, some with several members
   bool needs_nodes_in_order = false;  ///< needs_nodes, and the ranks of each node are consecutive
   bool wants_one_node = false;        ///< not good if node-aware algorithms have a benefit
+  bool wants_shared_memory = false;   ///< members must share something
   MemorySharing wants = MemorySharing::nothing;  ///< members must share exactly this; nothing: any
 
   bool is_possible(int size, bool commutative, const Nodes* nodes = nullptr) const {
@@ -44,6 +45,7 @@ struct When {
                const Nodes* nodes = nullptr) const {
     return size >= min_size && size <= max_size && bytes >= min_bytes && bytes <= max_bytes &&
            (wants == MemorySharing::nothing || sharing == wants) &&
+           (!wants_shared_memory || sharing != MemorySharing::nothing) &&
            (nodes == nullptr || !wants_one_node);
   }
   bool applies(const Call& call, std::uint64_t bytes, bool commutative = true) const {

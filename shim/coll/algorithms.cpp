@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The algorithm table: the first row that is possible and good is selected.
-// bench/algorithms writes the rows between the marks: "measured" for processes of one node that may
-// read each other's memory (MemorySharing::memory); "measured where all is copied" for processes
-// that may not (MemorySharing::segment). These rows are for up to 16 processes; more readers would
-// contend for the kernel's lock on the memory that they read (Chakraborty et al., "Contention-Aware
-// Kernel-Assisted MPI Collectives", 2017). The other rows are for cases that bench/algorithms does
-// not measure.
+// The rows of the algorithm table that are compiled in. A tuning file puts rows of one class of
+// machines in front of them (tuning.hpp).
+//
+// The rows for processes of one node are the common part of what bench/algorithms has measured
+// (docs/decisions/0043, shim/coll/coll-tuning), for up to 16 processes; more readers would contend
+// for the kernel's lock on the memory that they read (Chakraborty et al., "Contention-Aware
+// Kernel-Assisted MPI Collectives", 2017). "Read by all": the members may read each other's memory.
+// "Copied": they may not.
 //
 // A row of a task is named after its function, without the operation; text after a comma explains
 // the row.
@@ -45,7 +46,7 @@ constexpr When kMedium{.max_bytes = transport::kMediumBufferBytes},
     kMediumOfTwo{.max_bytes = transport::kMediumBufferBytes, .max_size = 2},
     kLongOfTwo{.max_size = 2}, kParts{.min_size = 3};
 
-// Each row is one line, as bench/algorithms writes it.
+// Each row is one line.
 // clang-format off
 constexpr AlgorithmRow<Barrier> kBarrier[] = {
     {"segment", SegmentPath::medium_buffer, kMedium},
@@ -61,40 +62,10 @@ constexpr AlgorithmRow<Bcast> kBcast[] = {
     {"broadcast ring", SegmentPath::broadcast_ring, {}},
     {"inline binomial", bcast_direct, on_one_node(kShort)},
     {"by nodes", bcast_by_nodes, over_nodes(kAll)},
-    // measured: bcast
-    {"binomial, measured", bcast_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
-    {"linear, measured", bcast_linear, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
-    {"binomial, measured", bcast_binomial, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
-    {"binomial, measured", bcast_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 3, .max_size = 3, .wants = MemorySharing::memory}},
-    {"linear, measured", bcast_linear, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants = MemorySharing::memory}},
-    {"linear, measured", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::memory}},
-    {"binomial, measured", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::memory}},
-    {"linear, measured", bcast_linear, {.min_bytes = 8 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::memory}},
-    {"binomial, measured", bcast_binomial, {.min_bytes = 512 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::memory}},
-    {"linear, measured", bcast_linear, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 6, .wants = MemorySharing::memory}},
-    {"linear, measured", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 7, .max_size = 16, .wants = MemorySharing::memory}},
-    {"binomial, measured", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 7, .max_size = 16, .wants = MemorySharing::memory}},
-    {"linear, measured", bcast_linear, {.min_bytes = 8 * kKi, .min_size = 7, .max_size = 16, .wants = MemorySharing::memory}},
-    // end of what is measured
-    // measured where all is copied: bcast
-    {"linear, copied", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::segment}},
-    {"binomial, copied", bcast_binomial, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants = MemorySharing::segment}},
-    {"binomial, copied", bcast_binomial, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 3, .max_size = 3, .wants = MemorySharing::segment}},
-    {"chain, copied", bcast_chain, {.min_bytes = 128 * kKi, .min_size = 3, .max_size = 3, .wants = MemorySharing::segment}},
-    {"linear, copied", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"binomial, copied", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"linear, copied", bcast_linear, {.min_bytes = 8 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"chain, copied", bcast_chain, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"linear, copied", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::segment}},
-    {"binomial, copied", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::segment}},
-    {"linear, copied", bcast_linear, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::segment}},
-    {"binomial, copied", bcast_binomial, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::segment}},
-    {"chain, copied", bcast_chain, {.min_bytes = 512 * kKi, .min_size = 7, .max_size = 12, .wants = MemorySharing::segment}},
-    {"linear, copied", bcast_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    {"binomial, copied", bcast_binomial, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    {"linear, copied", bcast_linear, {.min_bytes = 8 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    {"chain, copied", bcast_chain, {.min_bytes = 2048 * kKi, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    // end of what is measured
+    // all read the root's memory at the same time; a copy in steps lets all copy at the same time
+    {"linear, read by all", bcast_linear, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 16, .wants = MemorySharing::memory}},
+    {"chain, copied", bcast_chain, {.min_bytes = 512 * kKi, .min_size = 3, .max_size = 16, .wants = MemorySharing::segment}},
+    {"linear, copied", bcast_linear, {.min_bytes = 8 * kKi, .min_size = 4, .max_size = 16, .wants = MemorySharing::segment}},
     {"chain", bcast_chain, {.min_bytes = 256 * kKi, .min_size = 3, .max_size = 16}},
     {"scatter_ring", bcast_scatter_ring, {.min_bytes = 256 * kKi, .min_size = 4}},
     {"binomial", bcast_binomial, {}},
@@ -105,30 +76,12 @@ constexpr AlgorithmRow<Reduce> kReduce[] = {
     {"inline binomial", reduce_direct, on_one_node(kShort)},
     {"by nodes", reduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes, in order", reduce_by_nodes, over_nodes_in_order(kAll)},
-    // measured: reduce
-    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
-    {"chain, measured", reduce_chain, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants = MemorySharing::memory}},
-    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 3, .max_size = 3, .wants = MemorySharing::memory}},
-    {"chain, measured", reduce_chain, {.min_bytes = 512 * kKi, .min_size = 3, .max_size = 3, .needs_commutative = true, .wants = MemorySharing::memory}},
-    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 12, .wants = MemorySharing::memory}},
-    {"rabenseifner, measured", reduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .wants = MemorySharing::memory}},
-    {"binomial, measured", reduce_binomial, {.min_bytes = 32 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 12, .wants = MemorySharing::memory}},
-    {"chain, measured", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 12, .needs_commutative = true, .wants = MemorySharing::memory}},
-    {"binomial, measured", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    {"chain, measured", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 13, .max_size = 16, .needs_commutative = true, .wants = MemorySharing::memory}},
-    // end of what is measured
-    // measured where all is copied: reduce
-    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::segment}},
-    {"chain, copied", reduce_chain, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants = MemorySharing::segment}},
-    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 3, .max_size = 3, .wants = MemorySharing::segment}},
-    {"chain, copied", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 3, .max_size = 3, .needs_commutative = true, .wants = MemorySharing::segment}},
-    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 12, .wants = MemorySharing::segment}},
-    {"rabenseifner, copied", reduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .wants = MemorySharing::segment}},
-    {"binomial, copied", reduce_binomial, {.min_bytes = 32 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 12, .wants = MemorySharing::segment}},
-    {"chain, copied", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 12, .needs_commutative = true, .wants = MemorySharing::segment}},
-    {"binomial, copied", reduce_binomial, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    {"chain, copied", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 13, .max_size = 16, .needs_commutative = true, .wants = MemorySharing::segment}},
-    // end of what is measured
+    // within a node, a tree has the fewest waits; a chain does the least work for long data
+    {"chain, of two", reduce_chain, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants_shared_memory = true}},
+    {"chain, of three", reduce_chain, {.min_bytes = 512 * kKi, .min_size = 3, .max_size = 3, .needs_commutative = true, .wants = MemorySharing::memory}},
+    {"chain, long", reduce_chain, {.min_bytes = 2048 * kKi, .min_size = 3, .max_size = 16, .needs_commutative = true, .wants_shared_memory = true}},
+    {"rabenseifner, within a node", reduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 12, .wants_shared_memory = true}},
+    {"binomial, within a node", reduce_binomial, {.max_bytes = 2048 * kKi - 1, .max_size = 16, .wants_shared_memory = true}},
     // few steps, because each has a wait; if processes outnumber cores, a chain waits too often
     {"binomial, of few", reduce_binomial, {.max_bytes = 1024 * kKi, .max_size = 8}},
     {"chain", reduce_chain, {.min_bytes = 128 * kKi, .max_size = 16, .needs_commutative = true}},
@@ -140,35 +93,14 @@ constexpr AlgorithmRow<Allreduce> kAllreduce[] = {
     {"inline recursive_doubling", allreduce_direct, on_one_node({.max_bytes = kMaxDirectBytes, .max_size = kMaxDirectProcesses, .needs_power_of_two = true})},
     {"by nodes", allreduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes, in order", allreduce_by_nodes, over_nodes_in_order(kAll)},
-    // measured: allreduce
-    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 6, .wants = MemorySharing::memory}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 6, .wants = MemorySharing::memory}},
-    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::memory}},
-    {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .needs_power_of_two = true, .wants = MemorySharing::memory}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::memory}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 32 * kKi, .min_size = 7, .max_size = 12, .wants = MemorySharing::memory}},
-    {"recursive_doubling, measured", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = MemorySharing::memory}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    {"rabenseifner, measured", allreduce_rabenseifner, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = MemorySharing::memory}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    {"by parts, measured", allreduce_by_parts, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    // end of what is measured
-    // measured where all is copied: allreduce
-    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 6, .wants = MemorySharing::segment}},
-    {"by parts, copied", allreduce_by_parts, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 6, .wants = MemorySharing::segment}},
-    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::segment}},
-    {"rabenseifner, copied", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .needs_power_of_two = true, .wants = MemorySharing::segment}},
-    {"by parts, copied", allreduce_by_parts, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::segment}},
-    {"by parts, copied", allreduce_by_parts, {.min_bytes = 128 * kKi, .min_size = 7, .max_size = 12, .wants = MemorySharing::segment}},
-    {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    {"rabenseifner, copied", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = MemorySharing::segment}},
+    // within a node, each member combines one part of all data; with more processes, halving has
+    // shorter messages, if it folds nothing
+    {"rabenseifner, of 8, read by all", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 16, .needs_power_of_two = true, .wants = MemorySharing::memory}},
+    {"rabenseifner, of 16, read by all", allreduce_rabenseifner, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = MemorySharing::memory}},
+    {"rabenseifner, of 8, copied", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .needs_power_of_two = true, .wants = MemorySharing::segment}},
+    {"rabenseifner, of 16, copied", allreduce_rabenseifner, {.min_bytes = 8 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = MemorySharing::segment}},
     {"recursive_doubling, copied", allreduce_recursive_doubling, {.min_bytes = 8 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    {"rabenseifner, copied", allreduce_rabenseifner, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = MemorySharing::segment}},
-    {"by parts, copied", allreduce_by_parts, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    {"by parts, copied", allreduce_by_parts, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    // end of what is measured
+    {"by parts", allreduce_by_parts, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 16, .wants_shared_memory = true}},
     // on a power of two Rabenseifner's algorithm folds nothing, and is faster than the ring
     {"rabenseifner", allreduce_rabenseifner, {.min_bytes = 16 * kKi, .min_size = 4, .needs_power_of_two = true}},
     {"ring", allreduce_ring, {.min_bytes = 64 * kKi, .min_size = 3, .needs_commutative = true}},
@@ -180,16 +112,7 @@ constexpr AlgorithmRow<Gather> kGather[] = {
     {"inline linear", gather_direct, on_one_node(kShortOfFew)},
     {"inline binomial", gather_tree_direct, on_one_node(kShortOfMore)},
     {"by nodes", gather_by_nodes, over_nodes_in_order(8 * kKi)},
-    // measured: gather
-    {"binomial, measured", gather_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = MemorySharing::memory}},
-    {"linear, measured", gather_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants = MemorySharing::memory}},
-    {"linear, measured", gather_linear, {.min_bytes = 512, .min_size = 4, .max_size = 16, .wants = MemorySharing::memory}},
-    // end of what is measured
-    // measured where all is copied: gather
-    {"binomial, copied", gather_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = MemorySharing::segment}},
-    {"linear, copied", gather_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants = MemorySharing::segment}},
-    {"linear, copied", gather_linear, {.min_bytes = 512, .min_size = 4, .max_size = 16, .wants = MemorySharing::segment}},
-    // end of what is measured
+    {"linear, within a node", gather_linear, {.min_bytes = 512, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
     {"linear, short", gather_linear, kShortOfFew},
     {"linear", gather_linear, {.min_bytes = 8 * kKi}},
     {"binomial", gather_binomial, {}},
@@ -203,20 +126,7 @@ constexpr AlgorithmRow<Scatter> kScatter[] = {
     {"segment", SegmentPath::medium_buffer, kMediumOfTwo},
     {"inline linear", scatter_direct, on_one_node(kShort)},
     {"by nodes", scatter_by_nodes, over_nodes_in_order(8 * kKi)},
-    // measured: scatter
-    {"binomial, measured", scatter_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = MemorySharing::memory}},
-    {"linear, measured", scatter_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants = MemorySharing::memory}},
-    {"binomial, measured", scatter_binomial, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::memory}},
-    {"linear, measured", scatter_linear, {.min_bytes = 2 * kKi, .min_size = 4, .max_size = 6, .wants = MemorySharing::memory}},
-    {"linear, measured", scatter_linear, {.min_bytes = 512, .min_size = 7, .max_size = 16, .wants = MemorySharing::memory}},
-    // end of what is measured
-    // measured where all is copied: scatter
-    {"binomial, copied", scatter_binomial, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 2, .max_size = 3, .wants = MemorySharing::segment}},
-    {"linear, copied", scatter_linear, {.min_bytes = 8 * kKi, .min_size = 2, .max_size = 3, .wants = MemorySharing::segment}},
-    {"binomial, copied", scatter_binomial, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"linear, copied", scatter_linear, {.min_bytes = 2 * kKi, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"linear, copied", scatter_linear, {.min_bytes = 512, .min_size = 7, .max_size = 16, .wants = MemorySharing::segment}},
-    // end of what is measured
+    {"linear, within a node", scatter_linear, {.min_bytes = 512, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
     {"linear, short", scatter_linear, kShort},
     {"linear", scatter_linear, {.min_bytes = 8 * kKi}},
     {"binomial", scatter_binomial, {}},
@@ -231,52 +141,10 @@ constexpr AlgorithmRow<Allgather> kAllgather[] = {
     {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
     {"inline linear", allgather_direct, on_one_node(kShortOfAll)},
     {"by nodes", allgather_by_nodes, over_nodes_in_order(1024 * kKi)},
-    // measured: allgather
-    {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
-    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 2, .max_size = 2, .needs_power_of_two = true, .wants = MemorySharing::memory}},
-    {"ring, measured", allgather_ring, {.min_bytes = 2048 * kKi, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
-    {"linear, measured", allgather_linear, {.min_bytes = 512, .min_size = 3, .max_size = 3, .wants = MemorySharing::memory}},
-    {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::memory}},
-    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .needs_power_of_two = true, .wants = MemorySharing::memory}},
-    {"linear, measured", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::memory}},
-    {"linear, measured", allgather_linear, {.min_bytes = 8 * kKi, .min_size = 4, .max_size = 6, .wants = MemorySharing::memory}},
-    {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::memory}},
-    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .needs_power_of_two = true, .wants = MemorySharing::memory}},
-    {"linear, measured", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::memory}},
-    {"linear, measured", allgather_linear, {.min_bytes = 32 * kKi, .min_size = 7, .max_size = 12, .wants = MemorySharing::memory}},
-    {"linear, measured", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = MemorySharing::memory}},
-    {"linear, measured", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    {"linear, measured", allgather_linear, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    {"recursive_doubling, measured", allgather_recursive_doubling, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = MemorySharing::memory}},
-    {"linear, measured", allgather_linear, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    {"linear, measured", allgather_linear, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    // end of what is measured
-    // measured where all is copied: allgather
-    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::segment}},
-    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 2, .max_size = 2, .needs_power_of_two = true, .wants = MemorySharing::segment}},
-    {"ring, copied", allgather_ring, {.min_bytes = 2048 * kKi, .min_size = 2, .max_size = 2, .wants = MemorySharing::segment}},
-    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 3, .max_size = 3, .wants = MemorySharing::segment}},
-    {"ring, copied", allgather_ring, {.min_bytes = 128 * kKi, .min_size = 3, .max_size = 3, .wants = MemorySharing::segment}},
-    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .needs_power_of_two = true, .wants = MemorySharing::segment}},
-    {"linear, copied", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"linear, copied", allgather_linear, {.min_bytes = 32 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .needs_power_of_two = true, .wants = MemorySharing::segment}},
-    {"linear, copied", allgather_linear, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::segment}},
-    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .needs_power_of_two = true, .wants = MemorySharing::segment}},
-    {"linear, copied", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::segment}},
-    {"linear, copied", allgather_linear, {.min_bytes = 32 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::segment}},
-    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 512 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 7, .max_size = 12, .needs_power_of_two = true, .wants = MemorySharing::segment}},
-    {"linear, copied", allgather_linear, {.min_bytes = 512 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::segment}},
-    {"linear, copied", allgather_linear, {.min_bytes = 2048 * kKi, .min_size = 7, .max_size = 12, .wants = MemorySharing::segment}},
-    {"linear, copied", allgather_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    {"recursive_doubling, copied", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .needs_power_of_two = true, .wants = MemorySharing::segment}},
-    {"linear, copied", allgather_linear, {.min_bytes = 2 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    {"linear, copied", allgather_linear, {.min_bytes = 128 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    {"ring, copied", allgather_ring, {.min_bytes = 2048 * kKi, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    // end of what is measured
+    // within a node, messages to all wait once
+    {"recursive_doubling, within a node", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
+    {"linear, within a node", allgather_linear, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 3, .max_size = 16, .wants_shared_memory = true}},
+    {"linear, read by all", allgather_linear, {.min_bytes = 2048 * kKi, .min_size = 3, .max_size = 16, .wants = MemorySharing::memory}},
     {"linear, short", allgather_linear, kShortOfAll},
     {"recursive_doubling", allgather_recursive_doubling, {.max_bytes = 2048 * kKi, .needs_power_of_two = true}},
     {"bruck", allgather_bruck, {.max_bytes = 64 * kKi}},
@@ -286,31 +154,8 @@ constexpr AlgorithmRow<Allgatherv> kAllgatherv[] = {
     {"segment", SegmentPath::medium_buffer, kMedium},
     {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
     {"inline linear", allgather_direct, kShortOfAll},
-    // measured: allgatherv
-    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
-    {"ring, measured", allgatherv_ring, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
-    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .min_size = 3, .max_size = 12, .wants = MemorySharing::memory}},
-    {"linear, measured", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    {"bruck, measured", allgatherv_bruck, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    {"linear, measured", allgatherv_linear, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    {"bruck, measured", allgatherv_bruck, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    {"linear, measured", allgatherv_linear, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    // end of what is measured
-    // measured where all is copied: allgatherv
-    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::segment}},
-    {"ring, copied", allgatherv_ring, {.min_bytes = 2 * kKi, .min_size = 2, .max_size = 2, .wants = MemorySharing::segment}},
-    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 3, .max_size = 3, .wants = MemorySharing::segment}},
-    {"ring, copied", allgatherv_ring, {.min_bytes = 512 * kKi, .min_size = 3, .max_size = 3, .wants = MemorySharing::segment}},
-    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"bruck, copied", allgatherv_bruck, {.min_bytes = 2 * kKi, .max_bytes = 8 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"linear, copied", allgatherv_linear, {.min_bytes = 8 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"ring, copied", allgatherv_ring, {.min_bytes = 2048 * kKi, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .min_size = 7, .max_size = 12, .wants = MemorySharing::segment}},
-    {"linear, copied", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    {"bruck, copied", allgatherv_bruck, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    {"linear, copied", allgatherv_linear, {.min_bytes = 32 * kKi, .max_bytes = 2048 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    {"ring, copied", allgatherv_ring, {.min_bytes = 2048 * kKi, .min_size = 13, .max_size = 16, .wants = MemorySharing::segment}},
-    // end of what is measured
+    {"linear, within a node", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 3, .max_size = 16, .wants_shared_memory = true}},
+    {"linear, read by all", allgatherv_linear, {.min_bytes = 2048 * kKi, .min_size = 3, .max_size = 16, .wants = MemorySharing::memory}},
     {"linear, short", allgatherv_linear, kShortOfAll},
     {"bruck", allgatherv_bruck, {.max_bytes = 64 * kKi, .min_size = 3}},
     {"ring", allgatherv_ring, {}},
@@ -321,21 +166,7 @@ constexpr AlgorithmRow<Alltoall> kAlltoall[] = {
     {"scatter buffers", SegmentPath::scatter_buffer, kParts},
     {"inline linear", alltoall_direct, on_one_node(kShort)},
     {"by nodes", alltoall_by_nodes, over_nodes_in_order(4 * kKi)},
-    // measured: alltoall
-    {"pairwise, measured", alltoall_pairwise, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
-    {"linear, measured", alltoall_linear, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
-    {"pairwise, measured", alltoall_pairwise, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
-    {"linear, measured", alltoall_linear, {.min_bytes = 512, .min_size = 3, .max_size = 12, .wants = MemorySharing::memory}},
-    {"linear, measured", alltoall_linear, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    {"pairwise, measured", alltoall_pairwise, {.min_bytes = 128 * kKi, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    // end of what is measured
-    // measured where all is copied: alltoall
-    {"linear, copied", alltoall_linear, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 3, .wants = MemorySharing::segment}},
-    {"pairwise, copied", alltoall_pairwise, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 3, .wants = MemorySharing::segment}},
-    {"linear, copied", alltoall_linear, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"pairwise, copied", alltoall_pairwise, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .wants = MemorySharing::segment}},
-    {"linear, copied", alltoall_linear, {.min_bytes = 512, .min_size = 7, .max_size = 16, .wants = MemorySharing::segment}},
-    // end of what is measured
+    {"linear, within a node", alltoall_linear, {.max_bytes = 512 * kKi - 1, .min_size = 3, .max_size = 16, .wants_shared_memory = true}},
     {"bruck", alltoall_bruck, {.max_bytes = 256, .min_size = 17}},
     {"linear", alltoall_linear, {.max_bytes = 32 * kKi}},
     {"pairwise", alltoall_pairwise, {}},
@@ -366,29 +197,11 @@ constexpr AlgorithmRow<Exchange> kExchange[] = {
 constexpr AlgorithmRow<ReduceScatter> kReduceScatter[] = {
     {"segment", SegmentPath::medium_buffer, kMedium},
     {"inline pairwise", reduce_scatter_direct, kShortOfTwo},
-    // measured: reduce_scatter
-    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512, .max_bytes = 2 * kKi - 1, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
-    {"halving, measured", reduce_scatter_halving, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants = MemorySharing::memory}},
-    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants = MemorySharing::memory}},
-    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 3, .max_size = 3, .needs_commutative = true, .wants = MemorySharing::memory}},
-    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants = MemorySharing::memory}},
-    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 6, .needs_commutative = true, .wants = MemorySharing::memory}},
-    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 6, .wants = MemorySharing::memory}},
-    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 32 * kKi - 1, .min_size = 7, .max_size = 12, .needs_commutative = true, .wants = MemorySharing::memory}},
-    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::memory}},
-    {"halving, measured", reduce_scatter_halving, {.min_bytes = 128 * kKi, .max_bytes = 512 * kKi - 1, .min_size = 7, .max_size = 12, .needs_commutative = true, .wants = MemorySharing::memory}},
-    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 7, .max_size = 12, .wants = MemorySharing::memory}},
-    {"halving, measured", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 13, .max_size = 16, .needs_commutative = true, .wants = MemorySharing::memory}},
-    {"pairwise, measured", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 13, .max_size = 16, .wants = MemorySharing::memory}},
-    // end of what is measured
-    // measured where all is copied: reduce_scatter
-    {"halving, copied", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 128 * kKi - 1, .min_size = 2, .max_size = 2, .needs_commutative = true, .wants = MemorySharing::segment}},
-    {"pairwise, copied", reduce_scatter_pairwise, {.min_bytes = 128 * kKi, .min_size = 2, .max_size = 2, .wants = MemorySharing::segment}},
-    {"halving, copied", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 8 * kKi - 1, .min_size = 3, .max_size = 3, .needs_commutative = true, .wants = MemorySharing::segment}},
-    {"pairwise, copied", reduce_scatter_pairwise, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants = MemorySharing::segment}},
-    {"halving, copied", reduce_scatter_halving, {.min_bytes = 512, .max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 16, .needs_commutative = true, .wants = MemorySharing::segment}},
-    {"pairwise, copied", reduce_scatter_pairwise, {.min_bytes = 512 * kKi, .min_size = 4, .max_size = 16, .wants = MemorySharing::segment}},
-    // end of what is measured
+    // within a node, halving has fewer waits, pairs do less work
+    {"pairwise, of two", reduce_scatter_pairwise, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
+    {"pairwise, of three", reduce_scatter_pairwise, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
+    {"pairwise, of 8, read by all", reduce_scatter_pairwise, {.min_bytes = 32 * kKi, .max_bytes = 128 * kKi - 1, .min_size = 7, .max_size = 12, .wants = MemorySharing::memory}},
+    {"halving, within a node", reduce_scatter_halving, {.max_bytes = 512 * kKi - 1, .min_size = 4, .max_size = 16, .needs_commutative = true, .wants_shared_memory = true}},
     {"halving", reduce_scatter_halving, {.max_bytes = 256 * kKi, .needs_commutative = true}},
     {"pairwise", reduce_scatter_pairwise, {}},
 };
@@ -396,24 +209,12 @@ constexpr AlgorithmRow<ReduceScatter> kReduceScatter[] = {
 constexpr When kLongPrefix{.min_bytes = 32 * kKi}, kPrefixOfFew{.max_size = 16};
 constexpr AlgorithmRow<Scan> kScan[] = {
     {"inline chain", scan_direct, kShort},
-    // measured: scan
-    {"chain, measured", scan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = MemorySharing::memory}},
-    // end of what is measured
-    // measured where all is copied: scan
-    {"chain, copied", scan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = MemorySharing::segment}},
-    // end of what is measured
     {"chain", scan_chain, kLongPrefix},
     {"chain, of few", scan_chain, kPrefixOfFew},
     {"recursive_doubling", scan_recursive_doubling, {}},
 };
 constexpr AlgorithmRow<Scan> kExscan[] = {
     {"inline chain", exscan_direct, kShort},
-    // measured: exscan
-    {"chain, measured", exscan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = MemorySharing::memory}},
-    // end of what is measured
-    // measured where all is copied: exscan
-    {"chain, copied", exscan_chain, {.min_bytes = 512, .min_size = 2, .max_size = 16, .wants = MemorySharing::segment}},
-    // end of what is measured
     {"chain", exscan_chain, kLongPrefix},
     {"chain, of few", exscan_chain, kPrefixOfFew},
     {"recursive_doubling", exscan_recursive_doubling, {}},

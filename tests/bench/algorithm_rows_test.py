@@ -11,6 +11,7 @@ import algorithm_rows  # noqa: E402
 from algorithm_rows import Block, Point, Row, Times  # noqa: E402
 
 _TABLE = (_TOP / "shim/coll/algorithms.cpp").read_text(encoding="utf-8")
+_INSTALLED = sorted((_TOP / "shim/coll/coll-tuning").iterdir())
 
 
 def _times(processes, *lines):
@@ -104,78 +105,62 @@ class OverNodes(unittest.TestCase):
 
 
 class Text(unittest.TestCase):
-    def test_a_row_has_the_needs_of_its_algorithm(self):
+    def test_a_row_has_the_restrictions_of_its_algorithm(self):
         times = Times()
         times.add(
             4,
-            "allreduce,by parts,commutative power_of_two,1024,1.0,1\nallreduce,by "
-            "parts,commutative power_of_two,4096,1.0,1",
+            "allreduce,by parts,power_of_two,1024,1.0,1\nallreduce,by "
+            "parts,power_of_two,4096,1.0,1",
         )
         self.assertEqual(
             algorithm_rows.text(times, "allreduce"),
-            '    {"by parts, measured", allreduce_by_parts, {.min_bytes = 512, .min_size = 4, '
-            ".max_size = 6, "
-            ".needs_commutative = true, .needs_power_of_two = true, .wants = Sharing::memory}},\n",
+            "allreduce by_parts 4-6 512- memory power_of_two\n",
         )
 
     def test_other_numbers_than_powers_of_two_have_a_row_of_their_own(self):
-        for processes, rows in ((4, 2), (2, 1)):
+        for processes, rows in (
+            (
+                4,
+                [
+                    "allreduce rabenseifner 4-6 512- memory power_of_two",
+                    "allreduce by_parts 4-6 512- memory",
+                ],
+            ),
+            (2, ["allreduce rabenseifner 2 512- memory power_of_two"]),
+        ):
             times = Times()
             times.add(
                 processes,
                 "allreduce,rabenseifner,power_of_two,1024,1.0,1\nallreduce,ring,,1024,4.0,0\n"
                 "allreduce,by parts,,1024,2.0,0",
             )
-            lines = algorithm_rows.text(times, "allreduce").splitlines()
-            self.assertEqual([line.split(",")[1].strip() for line in lines], ['measured"'] * rows)
-            self.assertIn("allreduce_rabenseifner", lines[0])
-            if processes == 4:
-                self.assertIn(
-                    "allreduce_by_parts, {.min_bytes = 512, .min_size = 4, .max_size = 6, .wants = "
-                    "Sharing::memory",
-                    lines[1],
-                )
+            self.assertEqual(algorithm_rows.text(times, "allreduce").splitlines(), rows)
 
-    def test_only_the_measured_rows_of_the_table_are_replaced(self):
+    def test_a_file_has_the_rows_of_all_times(self):
         times = _times(16, ("bcast", "binomial", 1024, 1), ("bcast", "chain", 65536, 1))
-        table = algorithm_rows.replaced(_TABLE, times)
-        row = (
-            '{"chain, measured", bcast_chain, {.min_bytes = 8 * kKi, .min_size = 13, .max_size = '
-            "16, .wants = Sharing::memory}},"
+        copied = Times(is_copied=True)
+        copied.add(16, "bcast,chain,,65536,1.0,1")
+        self.assertEqual(
+            algorithm_rows.file_text([times, copied], ["some machine"]),
+            "intersession-coll-tuning 1\n"
+            "# some machine\n"
+            "\n"
+            "bcast binomial 13-16 512-8191 memory\n"
+            "bcast chain 13-16 8192- memory\n"
+            "\n"
+            "bcast chain 13-16 512- segment\n",
         )
-        self.assertIn(row, table)
-        measured = re.compile(
-            r"    // measured: bcast\n.*?    // end of what is measured\n", re.DOTALL
-        )
-        self.assertEqual(measured.sub("", table), measured.sub("", _TABLE))
-        self.assertEqual(algorithm_rows.replaced(table, times), table)
 
-    def test_copied_part_has_its_own_rows(self):
-        times = Times(is_copied=True)
-        times.add(16, "bcast,chain,,65536,1.0,1")
-        table = algorithm_rows.replaced(_TABLE, times)
-        self.assertIn(
-            '{"chain, copied", bcast_chain, {.min_bytes = 512, .min_size = 13, .max_size = 16, '
-            ".wants = Sharing::segment}},",
-            table,
-        )
-        copied = re.compile(
-            r"    // measured where all is copied: bcast\n.*?    // end of what is measured\n",
-            re.DOTALL,
-        )
-        self.assertEqual(copied.sub("", table), copied.sub("", _TABLE))
-
-    def test_an_algorithm_that_loses_its_rows_is_found(self):
-        times = _times(16, ("bcast", "binomial", 1024, 1))
-        lost = set(algorithm_rows.functions(_TABLE)) - set(
-            algorithm_rows.functions(algorithm_rows.replaced(_TABLE, times))
-        )
-        self.assertLessEqual(lost, {"bcast_linear"})
-        self.assertIn("reduce_rabenseifner", algorithm_rows.functions(_TABLE))
-
-    def test_a_table_without_measured_rows_is_refused(self):
-        with self.assertRaises(ValueError):
-            algorithm_rows.replaced("", _times(2, ("bcast", "binomial", 1024, 1)))
+    def test_installed_files_have_the_format(self):
+        for path in _INSTALLED:
+            lines = path.read_text(encoding="utf-8").splitlines()
+            self.assertEqual(lines[0], algorithm_rows.FIRST_LINE)
+            for line in lines[1:]:
+                if line and not line.startswith("#"):
+                    self.assertRegex(
+                        line, r"^\w+ +\w+ +\d+(-\d*)? +\d+(-\d*)? +\w+( power_of_two)?$"
+                    )
+        self.assertTrue(_INSTALLED)
 
     def test_rows_and_algorithms_have_equal_names(self):
         """The function's name is the operation and the name that the program prints."""
