@@ -44,7 +44,7 @@ def main() -> int:
         return 2
     before, after = (plt.imread(path) for path in sys.argv[1:3])
     facts = json.loads(pathlib.Path(sys.argv[3]).read_text(encoding="utf-8"))
-    figure, (left, right) = plt.subplots(1, 2, figsize=(15, 5.2), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(15, 5.2), constrained_layout=True)
     draw_plate(left, before, "before", facts)
     image = draw_plate(right, after, f"after {facts['steps']} steps", facts)
     figure.colorbar(image, ax=[left, right], label="temperature", shrink=0.8)
