@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Core is the implementation of an Engine, grouped by source file.
-// Callers of all functions but those marked "no lock" hold the engine's lock, which enter()
-// acquires. The lock is never held while a router, a control handler, registered work, a condition
-// or a sleep runs.
+// Core is the implementation of an Engine: its lock, transports, peers and contexts, its parts
+// (docs/decisions/0058-parts-of-the-engine.md), and by source file what is no part yet: sending,
+// output, receiving. Callers of functions not marked "no lock" hold the engine's lock, which is
+// never held while a router, a control handler, registered work, a condition or a sleep runs.
 #pragma once
 
 #include <array>

@@ -13,9 +13,9 @@ namespace shim::p2p {
 class EngineLock {
  public:
   [[gnu::always_inline]] Guard enter() {
-    lock_.lock();
+    Guard guard(lock_);
     note_entry();
-    return Guard(lock_, std::adopt_lock);
+    return guard;
   }
   /// Enter on behalf of another engine's thread; the guard owns nothing if the lock is held.
   Guard try_enter() { return Guard(lock_, std::try_to_lock); }

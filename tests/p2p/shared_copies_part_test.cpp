@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using State = CopySharing::State;
 
-/// Records which messages are read after all, and runs on enough cores unless the test changes that.
+/// Records which messages are read after all; processes outnumber cores if the test sets it.
 class RecordedReads final : public ReadQueue, public CoreLoad, public PeerFailures {
  public:
   void read_now(ReceiveRequest& waiting) override {
