@@ -438,9 +438,11 @@ TEST(AlgorithmTable, RowsKeepTheLimitsOfTheirAlgorithms) {
   for_each_collective([](std::string_view name, auto member) {
     const auto& rows = default_table().*member;
     SCOPED_TRACE(name);
-    for (const SegmentRow& row : rows.segment())
-      if (row.path == SegmentPath::medium_buffer)
+    for (const SegmentRow& row : rows.segment()) {
+      if (row.path == SegmentPath::medium_buffer) {
         EXPECT_LE(row.when.max_bytes, transport::kMediumBufferBytes);
+      }
+    }
     for (const auto& row : rows.inlines()) EXPECT_LE(row.when.max_size, kMaxDirectProcesses);
   });
 }
