@@ -214,9 +214,8 @@ bool Rendezvous::give_up_reading(ReceiveRequest& request, const base::Error* why
     return true;
   }
   if (why != nullptr && log_ != nullptr)
-    log_->write_if_wanted(base::LogLevel::warn, [&] {
-      return "reading a peer's memory failed; using packets instead: " + why->text();
-    });
+    log_->write(base::LogLevel::warn,
+                "reading a peer's memory failed; using packets instead: " + why->text());
   from.can_read = false;
   request_data(request);
   return true;
