@@ -105,7 +105,8 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
 
   /// Return the started request, or the error after releasing the request.
   template <typename PolledRequest>
-  base::Result<Request*> started(base::Status status, PolledRequest& request);
+  [[gnu::always_inline]] base::Result<Request*> started(base::Status status,
+                                                        PolledRequest& request);
 
   // --- core_receive.cpp
   /// Receive on the fast path: true if the message arrived before any other work was due. If false,
@@ -401,7 +402,7 @@ base::Status Core::finish(PolledRequest& request) {
 }
 
 template <typename PolledRequest>
-base::Result<Request*> Core::started(base::Status status, PolledRequest& request) {
+inline base::Result<Request*> Core::started(base::Status status, PolledRequest& request) {
   if (status) return &request;
   request.complete({}, std::nullopt);
   request.dispose();

@@ -98,7 +98,7 @@ class SendBuffer {
 class ReceiveBuffer {
  public:
   ReceiveBuffer() = default;
-  explicit ReceiveBuffer(const types::Buffer& into)
+  [[gnu::always_inline]] explicit ReceiveBuffer(const types::Buffer& into)
       : begin_(static_cast<std::byte*>(into.address)),
         capacity_(into.bytes()),
         element_(into.type->base) {
