@@ -97,7 +97,7 @@ TEST_F(SharedCopiesPart, ReceiverWaitsForPartsOfSender) {
   ASSERT_TRUE(part.begin(receive));
   const auto claimed = descriptor.claim(receive.generation);
   ASSERT_GT(claimed.count, 0u);
-  EXPECT_EQ(copy_all(), State::waits);
+  ASSERT_EQ(copy_all(), State::waits);
   descriptor.report_written(receive.generation, claimed.count);
   EXPECT_EQ(part.copy(receive), State::over);
 }
@@ -105,7 +105,7 @@ TEST_F(SharedCopiesPart, ReceiverWaitsForPartsOfSender) {
 TEST_F(SharedCopiesPart, RefusedPartIsReadAlone) {
   ASSERT_TRUE(part.begin(receive));
   const auto claimed = descriptor.claim(receive.generation);
-  copy_all();
+  ASSERT_EQ(copy_all(), State::waits);
   descriptor.report_refused(receive.generation, claimed.count);
   EXPECT_EQ(part.copy(receive), State::over);
   EXPECT_EQ(receive.received, 0u);
