@@ -24,6 +24,14 @@
 
 #include "session_world.h"
 
+/* Headers before Linux 5.11 lack them; prctl fails on an older kernel (prctl(2)). */
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#define PR_SYS_DISPATCH_ON 1
+#define SYSCALL_DISPATCH_FILTER_ALLOW 0
+#define SYSCALL_DISPATCH_FILTER_BLOCK 1
+#endif
+
 enum { ROUNDS = 200, STEPPED_ROUNDS = 1, WARM_UP = 8, MESSAGES = 8, LONGEST = 1024, TAG = 3 };
 
 static _Thread_local volatile char selector = SYSCALL_DISPATCH_FILTER_ALLOW;
