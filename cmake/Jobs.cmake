@@ -32,7 +32,7 @@ function(intersession_mpi_program program library)
                                                ${CMAKE_CURRENT_BINARY_DIR}/${substrate}/${library})
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-cast-function-type
                                              ${INTERSESSION_NO_ARRAY_WARNINGS})
-    target_link_libraries(${target} PRIVATE ${arg_LINK} Threads::Threads)
+    target_link_libraries(${target} PRIVATE ${arg_LINK} Threads::Threads ${CMAKE_DL_LIBS})
     intersession_use_mpi(${target} ${library} ${substrate})
   endforeach()
 endfunction()
