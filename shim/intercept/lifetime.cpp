@@ -109,6 +109,9 @@ struct ProcessRegistry {
   std::mutex mutex;
   std::condition_variable ended;
   std::weak_ptr<ProcessHolder> holder;
+  /// Set at the end of the program, so that the holder is never destroyed: that would wait for
+  /// other threads.
+  std::shared_ptr<ProcessHolder> holder_at_end;
   std::vector<std::weak_ptr<sessions::Session>> sessions;
   std::optional<sessions::Factories> factories;  ///< set by the first Process
   /// True once run_at_exit() has taken factories->lifetime to destroy it, because its launcher
@@ -190,9 +193,9 @@ std::atomic<bool> has_factories{false};  // this library has begun work; pairs w
   ProcessRegistry& registry = process_registry();
   std::unique_lock lock(registry.mutex, std::try_to_lock);
   if (!lock || registry.owner != ::getpid()) return;
-  // never destroyed: that would wait for other threads
-  auto& holder = *new std::shared_ptr<ProcessHolder>(registry.holder.lock());
-  Process* process = holder ? holder->process_if_started() : nullptr;
+  registry.holder_at_end = registry.holder.lock();
+  Process* process = registry.holder_at_end ? registry.holder_at_end->process_if_started()
+                                            : nullptr;
   if (process != nullptr) {
     warn_about_open_sessions(registry, *process);
     process->node().leave_at_once();
