@@ -8,6 +8,10 @@ namespace {
 
 using base::ErrorClass;
 
+/// PMIX_ERR_PROC_ENTRY_NOT_FOUND (pmix_deprecated.h): what PMIx 4.0 returns where later versions
+/// return PMIX_ERR_NOT_FOUND, for data that a process has not published yet.
+constexpr pmix_status_t kProcessEntryNotFound = -17;
+
 ErrorClass class_of(pmix_status_t status) {
   switch (status) {
     case PMIX_ERR_NOMEM:
@@ -22,6 +26,7 @@ ErrorClass class_of(pmix_status_t status) {
     case PMIX_ERR_PARAM_VALUE_NOT_SUPPORTED:
       return ErrorClass::unsupported_operation;
     case PMIX_ERR_NOT_FOUND:
+    case kProcessEntryNotFound:
       return ErrorClass::name;
     case PMIX_ERR_PROC_REQUESTED_ABORT:
     case PMIX_ERR_PROC_TERM_WO_SYNC:
@@ -66,6 +71,7 @@ Meaning meaning_of(pmix_status_t status) {
     case PMIX_OPERATION_SUCCEEDED:
       return Meaning::completed;
     case PMIX_ERR_NOT_FOUND:
+    case kProcessEntryNotFound:
     case PMIX_ERR_TIMEOUT:
       return Meaning::not_there;
     case PMIX_ERR_NOT_SUPPORTED:
