@@ -297,7 +297,7 @@ class TuningParser {
   template <typename Function>
   static std::string names_of(AlgorithmRows<Function> AlgorithmTable::*member) {
     const AlgorithmRows<Function>& rows = default_table().*member;
-    std::string names, last;
+    std::string names;
     for (const auto& row : rows.all()) {
       const std::string name = file_name_of(row.name);
       if ((names + " ").find(" " + name + " ") == std::string::npos) names += " " + name;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "shim/bootstrap/pmi1/wire.hpp"
 
@@ -35,17 +36,16 @@ std::optional<MappingBlock> take_block(std::string_view& rest) {
     const auto node = take_number(rest);
     return node ? std::optional(MappingBlock{*node, 1, 1}) : std::nullopt;
   }
-  rest.remove_prefix(1);
-  const auto first = take_number(rest);
-  const bool has_nodes = skip(rest, ",");
-  const auto nodes = take_number(rest);
-  const bool has_processes = skip(rest, ",");
-  const auto processes = take_number(rest);
-  const bool has_end = skip(rest, ")");
-  if (!first || !has_nodes || !nodes || !has_processes || !processes || !has_end)
-    return std::nullopt;
-  if (*nodes == 0 || *processes == 0) return std::nullopt;
-  return MappingBlock{*first, *nodes, *processes};
+  MappingBlock block;
+  const std::pair<std::string_view, std::uint32_t*> fields[] = {
+      {"(", &block.first_node}, {",", &block.nodes}, {",", &block.processes}};
+  for (const auto& [before, field] : fields) {
+    const auto number = skip(rest, before) ? take_number(rest) : std::nullopt;
+    if (!number) return std::nullopt;
+    *field = *number;
+  }
+  if (!skip(rest, ")") || block.nodes == 0 || block.processes == 0) return std::nullopt;
+  return block;
 }
 
 /// Append the repeated blocks `begin...end` of the list until it has `most` blocks: each block
