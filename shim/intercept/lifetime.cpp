@@ -16,6 +16,7 @@
 #include "shim/base/setting_suggestions.hpp"
 #include "shim/base/settings.hpp"
 #include "shim/intercept/abi/library.hpp"
+#include "shim/intercept/environment_interlock.hpp"
 #include "shim/intercept/forked.hpp"
 #include "shim/intercept/native/undefined_symbols.hpp"
 #include "shim/intercept/objects.hpp"
@@ -122,6 +123,9 @@ struct ProcessRegistry {
   bool world_is_up = false;
   /// From before the start of a Process until after its end, when the next one may start.
   bool exists = false;
+  /// Closed with the mutex held, so that no start is in progress then; opened without, because a
+  /// start that has waited in vain may hold it.
+  EnvironmentInterlock environment;
 };
 ProcessRegistry& process_registry() {
   static ProcessRegistry& registry = *new ProcessRegistry;
@@ -299,8 +303,15 @@ base::Result<std::shared_ptr<sessions::ProcessSource>> acquire_process(
   for (;;) {
     if (auto holder = registry.holder.lock())
       return std::shared_ptr<sessions::ProcessSource>(std::move(holder));
-    if (!registry.exists) break;
-    registry.ended.wait(lock);
+    if (registry.exists) {
+      registry.ended.wait(lock);
+    } else if (registry.environment.is_closed() && !is_in_native_init()) {
+      lock.unlock();
+      registry.environment.wait_until_open();
+      lock.lock();
+    } else {
+      break;
+    }
   }
   SHIM_TRY_ASSIGN(std::shared_ptr<ProcessHolder> holder, start_process(registry, in_background));
   registry.exists = true;
@@ -372,6 +383,7 @@ NativeInitScope::NativeInitScope() {
   std::lock_guard lock(registry.mutex);
   holder = registry.holder.lock();
   if (holder) holder->finish_opening();
+  registry.environment.close_for(bootstrap::ProcessLifetime::kWorldStartSeconds);
   auto* of_launcher = lifetime_of(registry);
   if (of_launcher == nullptr) return;
   lifetime_ = {factories_of(registry).lifetime, of_launcher};
@@ -382,6 +394,7 @@ NativeInitScope::NativeInitScope() {
 
 NativeInitScope::~NativeInitScope() {
   in_native_init = false;
+  if (!is_forked_child()) process_registry().environment.reopen();
   if (lifetime_) lifetime_->after_mpi_init();
 }
 
@@ -390,6 +403,7 @@ void before_native_finalize() {
   std::shared_ptr<ProcessHolder> holder;  // destroyed after the lock
   ProcessRegistry& registry = process_registry();
   std::lock_guard lock(registry.mutex);
+  registry.environment.close_for(bootstrap::ProcessLifetime::kWorldStartSeconds);
   if (!may_open_sessions()) return;
   if (auto* of_launcher = lifetime_of(registry))
     of_launcher->before_mpi_finalize(launcher_seconds());
@@ -402,6 +416,7 @@ void after_native_finalize() {
   std::shared_ptr<ProcessHolder> holder;  // destroyed after the lock, and after the thread
   std::unique_ptr<ProgressThread> thread;
   ProcessRegistry& registry = process_registry();
+  registry.environment.reopen();
   std::lock_guard lock(registry.mutex);
   if (auto* of_launcher = lifetime_of(registry)) of_launcher->after_mpi_finalize();
   holder = registry.holder.lock();

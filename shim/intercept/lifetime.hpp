@@ -12,8 +12,10 @@
 namespace shim::intercept {
 
 /// Return the living Process, or make one with the present settings. Wait for a Process that is
-/// ending on another thread: there are never two. Errors: arg (a setting), and those of
-/// Process::start unless it starts in the background.
+/// ending on another thread: there are never two. Make none while another thread is in the
+/// substrate's MPI_Init or MPI_Finalize (EnvironmentInterlock), for at most kWorldStartSeconds of
+/// that call. Errors: arg (a setting), and those of Process::start unless it starts in the
+/// background.
 /// @param in_background true: start on a background thread, and users wait (ProcessSource); empty:
 /// per the settings. While the world model is active the start is always synchronous.
 base::Result<std::shared_ptr<sessions::ProcessSource>> acquire_process(
@@ -43,8 +45,9 @@ void couple_progress(bool substrate_is_active);
 /// True if the calling thread is in the substrate's MPI_Init.
 bool is_in_native_init() noexcept;
 
-/// Exists from before MPI_Init until it has returned. The destructor never blocks: a first session
-/// on another thread may wait for it while holding all locks of the Process.
+/// Exists from before MPI_Init until it has returned. The constructor waits for the start of a
+/// Process that is in progress. The destructor never blocks: a first session on another thread may
+/// wait for it while holding all locks of the Process.
 class NativeInitScope {
  public:
   NativeInitScope();

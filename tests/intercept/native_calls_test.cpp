@@ -279,5 +279,13 @@ TEST(PmixInitialized, IsFalseOnTheThreadOfMpiInit) {
 }
 #endif
 
+// environ must not change while a Process starts (EnvironmentInterlock).
+TEST(FirstSession, WaitsForMpiInitOnAnotherThreadUntilTheTimeLimit) {
+  const auto begin = base::now_ns();
+  const NativeInitScope start;
+  std::thread([] { EXPECT_TRUE(acquire_process(false)); }).join();
+  EXPECT_GE(base::now_ns() - begin, 1'999'000'000);
+}
+
 }  // namespace
 }  // namespace shim::intercept::testing
