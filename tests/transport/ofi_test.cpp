@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <optional>
 
+#include "shim/transport/ofi/provider.hpp"
 #include "shim/transport/ofi/wire.hpp"
 #include "tests/base/open_descriptors.hpp"
 #include "tests/base/thread_count.hpp"
@@ -36,6 +38,25 @@ std::unique_ptr<Transport> make(const std::string& provider) {
   EXPECT_TRUE(made) << made.error().text();
   if (!made) std::_Exit(2);
   return *std::move(made);
+}
+
+/// fi_getinfo of a libfabric whose providers have names in capitals.
+int getinfo_in_capitals(std::uint32_t version, const char* node, const char* service,
+                        std::uint64_t flags, const fi_info* hints, fi_info** found) {
+  const int code = OfiLibrary::load()->getinfo(version, node, service, flags, hints, found);
+  for (fi_info* info = code == 0 ? *found : nullptr; info != nullptr; info = info->next)
+    for (char* letter = info->fabric_attr->prov_name; *letter != '\0'; ++letter)
+      *letter = static_cast<char>(std::toupper(static_cast<unsigned char>(*letter)));
+  return code;
+}
+
+TEST(OfiProvider, IsFoundWhateverTheCaseOfItsName) {
+  auto library = OfiLibrary::load();
+  ASSERT_TRUE(library) << library.error().text();
+  library->getinfo = getinfo_in_capitals;
+  const auto found = find_provider(*library, settings_for("tcp"), "tcp");
+  ASSERT_TRUE(found) << found.error().text();
+  EXPECT_STREQ((*found)->fabric_attr->prov_name, "TCP;OFI_RXM");
 }
 
 /// Send a packet; poll while the transport has no free buffer.

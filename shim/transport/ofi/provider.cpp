@@ -6,6 +6,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <strings.h>
 
 #include <array>
 #include <cstring>
@@ -100,11 +101,13 @@ std::string offered_interfaces(const fi_info* list) {
   return names;
 }
 
-/// Return 0: this provider; 1: with layers above it, as "tcp;ofi_rxm" for "tcp"; 2: another.
+/// Return 0: this provider; 1: with layers above it, as "tcp;ofi_rxm" for "tcp"; 2: another. Case
+/// is ignored, as in libfabric's own comparison: libfabric 1.11 has "UDP", 1.17 "udp".
 int distance_of(const fi_info& info, std::string_view provider) {
   const std::string_view name = info.fabric_attr->prov_name;
-  if (name == provider) return 0;
-  return name.starts_with(std::string(provider) + ";") ? 1 : 2;
+  if (::strncasecmp(name.data(), provider.data(), provider.size()) != 0) return 2;
+  if (name.size() == provider.size()) return 0;
+  return name[provider.size()] == ';' ? 1 : 2;
 }
 
 /// Return the requests in order of preference.
