@@ -69,12 +69,15 @@ function(intersession_jobs prefix table)
   get_filename_component(stem ${table} NAME_WE)
   set(table ${CMAKE_CURRENT_SOURCE_DIR}/${table})
   set(commands ${CMAKE_CURRENT_BINARY_DIR}/${stem}-of-${prefix}.cmake)
+  set(substrates ${INTERSESSION_SUBSTRATES})
+  list(TRANSFORM substrates REPLACE "(.+)" "\\1@\${\\1_VERSION}")
+  string(CONFIGURE "${substrates}" substrates)
   file(GLOB reader CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/harness/*.py)
   add_custom_command(OUTPUT ${commands} DEPENDS ${table} ${reader} VERBATIM
                      COMMENT "Listing the jobs of ${prefix}/${stem}"
                      COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/run-job --table ${table}
                              --build ${PROJECT_BINARY_DIR} --programs ${CMAKE_CURRENT_BINARY_DIR}
-                             --substrates "${INTERSESSION_SUBSTRATES}" --ctest ${prefix}. --output ${commands})
+                             --substrates "${substrates}" --ctest ${prefix}. --output ${commands})
   add_custom_target(jobs-of-${prefix}-${stem} DEPENDS ${commands})
   intersession_programs_of(jobs-of-${prefix}-${stem} ${table})
   intersession_include_tests(${commands} ${prefix}.${stem})

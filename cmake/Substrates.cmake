@@ -33,6 +33,8 @@ function(intersession_consider_mpi family version cc cxx supported reason)
     set(INTERSESSION_SUBSTRATES ${INTERSESSION_SUBSTRATES} ${family} PARENT_SCOPE)
     set(${family}_MPICC ${cc} PARENT_SCOPE)
     set(${family}_MPICXX ${cxx} PARENT_SCOPE)
+    string(REGEX MATCH "[0-9][0-9.]*" number "${version}")
+    set(${family}_VERSION ${number} PARENT_SCOPE)
   endif()
 endfunction()
 

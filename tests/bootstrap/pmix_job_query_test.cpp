@@ -129,6 +129,14 @@ TEST_F(PmixJobQuery, IgnoresAnImpossibleLocation) {
   EXPECT_FALSE(location());
 }
 
+TEST_F(PmixJobQuery, CountsTheNodesOfTheListIfThereAreFewer) {
+  const auto count = [&] { return must(read_job(library, self)).location->node_count; };
+  table[{kJob, PMIX_NUM_NODES}] = 4u;
+  EXPECT_EQ(count(), 2u);
+  table.erase({kJob, PMIX_NODE_LIST});
+  EXPECT_EQ(count(), 4u);
+}
+
 TEST_F(PmixJobQuery, QueriesEachProcessIfTheNodeListsAreInconsistent) {
   for (const char* wrong : {"2", "2,2", "1,2", "2,3,4", "2,3,1", "", "2,x"}) {
     peers["b"] = wrong;

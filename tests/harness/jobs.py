@@ -52,6 +52,7 @@ The other keys apply to all combinations:
                  true: scripts/test runs each combination of the other columns over one substrate,
                  alternately; the first substrate depends on the name. The other combinations are
                  long tests
+    mpi_before   "openmpi 5": the job is left out over this MPI library from this version on
     world        true: the program uses the world model; the job is left out over several nodes of a
                  substrate whose world model fails there
 """
@@ -213,6 +214,25 @@ def _check(job: Job) -> None:
         raise BadTable("no program; set program or apps")
 
 
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+def substrates_from(text: str) -> dict[str, Any]:
+    """Return the words "substrates" and "versions" of "openmpi@4.1.4;mpich"."""
+    named = [entry.partition("@") for entry in text.split(";")]
+    return {
+        "substrates": [name for name, _, _ in named],
+        "versions": {name: version for name, _, version in named if version},
+    }
+
+
+def _is_before(limit: str, substrate: str, versions: dict[str, str]) -> bool:
+    """True unless the substrate is the one of the limit, in this version or a later one."""
+    name, least = limit.split()
+    return name != substrate or _numbers(versions.get(name, "0")) < _numbers(least)
+
+
 def _all_combinations(
     given: dict[str, list[Any]], needs_world: bool, built: list[str]
 ) -> Iterator[dict[str, Any]]:
@@ -250,7 +270,9 @@ def _first_in_turn(
     return [choices[(first + sum(places)) % len(choices)] for places, choices in alike.items()]
 
 
-def _combinations(row: dict[str, Any], built: list[str]) -> list[tuple[dict[str, Any], bool]]:
+def _combinations(
+    row: dict[str, Any], built: list[str], versions: dict[str, str]
+) -> list[tuple[dict[str, Any], bool]]:
     """Return the row's combinations that run, each with whether it is a long test.
 
     The columns are removed from the row.
@@ -259,18 +281,23 @@ def _combinations(row: dict[str, Any], built: list[str]) -> list[tuple[dict[str,
         "alternate_substrates", False
     )
     is_long = row.pop("long", False)
+    limit = row.pop("mpi_before", "")
     given = {column: _as_list(row.pop(column)) for column in _COLUMNS if column in row}
-    combinations = list(_all_combinations(given, needs_world, built))
+    combinations = [
+        choice
+        for choice in _all_combinations(given, needs_world, built)
+        if not limit or _is_before(limit, choice["substrate"], versions)
+    ]
     name = str(row.get("name") or row.get("program"))
     short = _first_in_turn(combinations, given, name) if alternate_substrates else combinations
     return [(choice, is_long or choice not in short) for choice in combinations]
 
 
 def expand(row: dict[str, Any], words: dict[str, Any]) -> list[Job]:
-    """Return all jobs of one row. words["substrates"] has the substrates of the build."""
+    """Return all jobs of one row. words has those of substrates_from()."""
     row = dict(row)
     try:
-        combinations = _combinations(row, words["substrates"])
+        combinations = _combinations(row, words["substrates"], words.get("versions", {}))
         made = [
             _make({**row, "long": is_long}, columns, words) for columns, is_long in combinations
         ]

@@ -68,13 +68,15 @@ LAUNCHERS = {
     "mpirun": Launcher(
         "mpirun.openmpi",
         lambda name, value: ["-x", f"{name}={value}"],
-        ("--oversubscribe",),
-        {"cyclic": ("--map-by", "node"), "continue_after_death": ("--enable-recovery",)},
+        words={"cyclic": ("--map-by", "node"), "continue_after_death": ("--enable-recovery",)},
         # Jobs have more processes than cores, and several jobs run at the same time, so processes
-        # are not bound to cores. The last two variables allow root to run mpirun.
-        {
+        # are not bound to cores. PRTE_: Open MPI 5, whose option --oversubscribe would put all
+        # processes on the first node. The last two variables allow root to run mpirun.
+        environment={
             "OMPI_MCA_rmaps_base_oversubscribe": "1",
             "OMPI_MCA_hwloc_base_binding_policy": "none",
+            "PRTE_MCA_rmaps_default_mapping_policy": "slot:oversubscribe",
+            "PRTE_MCA_hwloc_default_binding_policy": "none",
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         },

@@ -282,6 +282,8 @@ class RunJob(unittest.TestCase):
             "1: mpirun.openmpi -n 2 program",
             "1: /usr/bin/orted -mca ess env",
             "1: sh -c  orted -mca ess env",
+            "1: prterun --oversubscribe -n 2 program",
+            "1: /bin/sh -c prted --prtemca ess env",
             "1:",
         ):
             self.assertTrue(runner.is_of_mpirun(own), own)
@@ -452,6 +454,16 @@ class Tables(unittest.TestCase):
             [job.name for job in made],
             ["p.openmpi.linked.p1", "p.openmpi.linked.p1.n2", "p.mpich.linked.p1"],
         )
+
+    def test_jobs_may_be_left_out_from_a_version_on(self) -> None:
+        row = {"program": "p", "mpi_before": "openmpi 5"}
+        for versions, expected in (
+            ("openmpi@4.1.4;mpich@4.2.1", ["openmpi", "mpich"]),
+            ("openmpi@5.0.7;mpich@4.2.1", ["mpich"]),
+            ("openmpi;mpich", ["openmpi", "mpich"]),
+        ):
+            made = jobs.expand(row, jobs.substrates_from(versions))
+            self.assertEqual([job.substrate for job in made], expected)
 
     def test_short_tests_alternate_substrates(self) -> None:
         row = {"program": "p", "processes": [2, 3], "nodes": [1, 2], "alternate_substrates": True}

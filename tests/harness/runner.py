@@ -127,7 +127,10 @@ def is_of_mpirun(description: str) -> bool:
 
     The description is that of processes.describe(); its command is empty while the process exits.
     """
-    command = r"(\S*/)?(mpirun\S*|orted|\S*sh -c +orted|\S*python\S* \S*/cluster/cluster)"
+    command = (
+        r"(\S*/)?(mpirun\S*|prterun|orted|prted|\S*sh -c +(orted|prted)"
+        r"|\S*python\S* \S*/cluster/cluster)"
+    )
     return re.match(rf"[0-9]+: *({command}( |$)|$)", description) is not None
 
 

@@ -41,7 +41,8 @@ int main(int argc, char** argv) {
       EXPECT(threads <= before + 1, "%d threads instead of %d and PMIx's", threads, before);
     }
     int now = wait_for_thread_count(threads);
-    EXPECT(now == threads, "round %d: %d threads instead of %d", round, now, threads);
+    EXPECT(now <= threads, "round %d: %d threads instead of %d", round, now, threads);
+    threads = now; /* a thread that a library began before main() may end */
     EXPECT(entries_of("/proc/self/fd", "") == descriptors, "round %d: %d descriptors instead of %d",
            round, entries_of("/proc/self/fd", ""), descriptors);
     if (round == rounds / 4) early_kib = resident_kib("RssAnon:");

@@ -125,13 +125,23 @@ base::Result<NodeMap> map_by_processes(const PmixLibrary& library, const pmix_pr
   return NodeMap(hosts, node_of);
 }
 
+/// Return the number of nodes of the job; nothing if the server does not report it. PRRTE 3.0.8
+/// reports too many on all nodes but the first; its list of nodes is right.
+std::optional<std::uint32_t> read_node_count(const PmixLibrary& library, const pmix_proc_t& all) {
+  const auto count = query_number(library, all, PMIX_NUM_NODES);
+  if (!count || *count <= 1) return count;
+  const auto list = query_text(library, all, PMIX_NODE_LIST);
+  if (!list) return count;
+  return std::min(*count, static_cast<std::uint32_t>(split(*list).size()));
+}
+
 /// Return the location; nothing if the server does not report it.
 std::optional<NodeLocation> read_location(const PmixLibrary& library, const pmix_proc_t& self,
                                           std::uint32_t size) {
   const pmix_proc_t all = process_of(self, PMIX_RANK_WILDCARD);
   auto host = query_text(library, self, PMIX_HOSTNAME);
   const auto peers = query_text(library, all, PMIX_LOCAL_PEERS);
-  const auto nodes = query_number(library, all, PMIX_NUM_NODES);
+  const auto nodes = read_node_count(library, all);
   if (!host || !peers || !nodes || *nodes == 0) return std::nullopt;
   NodeLocation location{*std::move(host), {}, *nodes};
   for (const std::string& word : split(*peers)) {
