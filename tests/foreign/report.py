@@ -155,10 +155,21 @@ def cause(result: Result, plain: dict[str, Result]) -> str:
     return rules.cause(result.name, result.result, result.mode, result.mpi, result.detail)
 
 
+def _failures(results: list[Result]) -> list[Result]:
+    return [result for result in results if result.result in (FAIL, TIMEOUT, NOT_COMPILED)]
+
+
+def without_cause(results: list[Result], plain: dict[str, Result]) -> list[str]:
+    """Return one line for each failure of which no cause is known."""
+    return [f"{r.name}: {r.result}" for r in _failures(results) if not cause(r, plain)]
+
+
 def _exceptions(results: list[Result], plain: dict[str, Result], with_names: bool) -> list[str]:
-    bad = [result for result in results if result.result in (FAIL, TIMEOUT, NOT_COMPILED)]
     return _grouped(
-        [(cause(r, plain) or "**Cause not known yet**", f"`{r.name}` ({r.result})") for r in bad],
+        [
+            (cause(r, plain) or "**Cause not known yet**", f"`{r.name}` ({r.result})")
+            for r in _failures(results)
+        ],
         with_names,
     )
 

@@ -77,7 +77,10 @@ class MiniatureSuite(unittest.TestCase):
             "--output",
             str(self.work / "numbers.md"),
         )
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        # some programs fail on purpose, and have no cause
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("Without a cause in causes.toml:\n", done.stdout)
+        self.assertIn("\npt2pt/fails 2: fail\n", done.stdout)
         for mode in ("session", "plain", "world"):
             self.assertEqual(self.results(mode), _EXPECTED, done.stdout)
         self.assertIn("plain and world pass exactly the same tests", done.stdout)
@@ -88,7 +91,10 @@ class MiniatureSuite(unittest.TestCase):
         )
 
     def test_single_tests_can_be_run_again(self) -> None:
-        self.run_suite("--only", "fails|placeholder")
+        passing = self.run_suite("--only", "placeholder")
+        self.assertEqual(passing.returncode, 0, passing.stdout)
+        failing = self.run_suite("--only", "fails|placeholder")
+        self.assertEqual(failing.returncode, 1, failing.stdout)
         self.assertEqual(
             self.results("session"),
             {"pt2pt/passes_with_placeholder 1": "pass", "pt2pt/fails 2": "fail"},
