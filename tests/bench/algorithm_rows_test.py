@@ -5,7 +5,7 @@ import sys
 import unittest
 
 _TOP = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(_TOP / "bench"))
+sys.path.insert(0, str(_TOP / "bench" / "collectives"))
 
 import algorithm_rows  # noqa: E402
 from algorithm_rows import Block, Point, Row, Times  # noqa: E402

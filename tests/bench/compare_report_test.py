@@ -10,7 +10,7 @@ import types
 import unittest
 
 _BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
-sys.path.insert(0, str(_BENCH))
+sys.path[:0] = [str(_BENCH / "compare"), str(_BENCH / "lib")]
 
 import compare_figures  # noqa: E402
 import compare_jobs  # noqa: E402

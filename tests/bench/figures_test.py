@@ -4,7 +4,8 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+_BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
+sys.path[:0] = [str(_BENCH / "compare"), str(_BENCH / "lib")]
 
 import compare_figures  # noqa: E402
 import figures  # noqa: E402

@@ -3,7 +3,8 @@ import pathlib
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+_BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
+sys.path[:0] = [str(_BENCH / "startup"), str(_BENCH / "lib")]
 
 import startup_jobs  # noqa: E402
 import startup_report  # noqa: E402

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 _BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
-sys.path.insert(0, str(_BENCH))
+sys.path[:0] = [str(_BENCH / "startup"), str(_BENCH / "lib")]
 
 import least_squares  # noqa: E402
 import startup_costs  # noqa: E402
@@ -39,7 +39,7 @@ _SYSTEMS = {"sessions": "modex", "sessions, fence": "fence", "sessions, world_fe
 
 
 def _made_up():
-    """Return a table as bench/startup writes it, of a machine with known costs.
+    """Return a table as bench/startup/run writes it, of a machine with known costs.
 
     10 ms and 2 ms of work to begin; 300 ms and 20 ms of work for first contact; 2 ms and 1 ms of
     work for a message between nodes; 5 ms for a fence and 1 ms for each member; 4000 KiB, and 10
@@ -249,7 +249,7 @@ class Command(unittest.TestCase):
             for file, text in zip(files, texts):
                 file.write_text(text, encoding="utf-8")
             return subprocess.run(
-                [_BENCH / "startup_model", *files], text=True, capture_output=True
+                [_BENCH / "startup" / "model", *files], text=True, capture_output=True
             )
 
     def test_prints_all_strategies_and_published_values(self):
