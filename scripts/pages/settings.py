@@ -4,8 +4,37 @@ import pathlib
 import re
 
 _SETTING = re.compile(
-    r'^SETTING\((\w+),\s*(\w+),\s*("[^"]*"|[^,]+),\s*"((?:[^"\\]|\\.)*)"\)', re.MULTILINE
+    r'^SETTING\((\w+),\s*(\w+),\s*("[^"]*"|[^,]+),\s*(\([^)]*\)|[^,]+),\s*"((?:[^"\\]|\\.)*)"\)',
+    re.MULTILINE,
 )
+
+
+def _size(exponent: int) -> str:
+    """Return 2^exponent bytes with a suffix."""
+    return str(2 ** (exponent % 10)) + ("", "k", "m", "g")[exponent // 10]
+
+
+def values(kind: str, allowed: str) -> str:
+    """Return the values that a setting allows (shim/base/allowed_values.hpp)."""
+    made = re.fullmatch(r"\(?(\w+)\{(.*)\}\)?", allowed.strip())
+    if not made:
+        raise ValueError(f"shim/base/settings.def: allowed values {allowed}")
+    given = [each.strip() for each in made[2].split(",")]
+    if made[1] == "OneOf":
+        return ", ".join(f"`{word}`" for word in given[0].strip('"').split())
+    if made[1] == "Range":
+        return f"{given[0]} to {given[1]}"
+    if made[1] == "PowerOfTwo":
+        zero = "0, or " if given[2:] == ["true"] else ""
+        return f"{zero}a power of two from {_size(int(given[0]))} to {_size(int(given[1]))}"
+    if made[1] == "SignalName":
+        return "a signal"
+    if made[1] == "AnyValue":
+        return {"text": "text", "bool": "bool", "bytes": "size", "double": "seconds"}.get(
+            kind, "a whole number"
+        )
+    raise ValueError(f"shim/base/settings.def: allowed values {allowed}")
+
 
 _HEAD = """# Settings
 
@@ -15,8 +44,8 @@ Environment variables. All processes of a job read them when the first session b
 differ in how they pass variables on ([launchers](launchers.md)). `intersession-info` prints the
 values that a process uses.
 
-- *bytes* takes the suffixes `k`, `m` and `g` (powers of 1024); *double* is a number of seconds;
-  *bool* is `1`, `true`, `yes` or `on`, or `0`, `false`, `no` or `off`.
+- A *size* is in bytes and takes the suffixes `k`, `m` and `g` (powers of 1024); *seconds* is a
+  number of at least 0; *bool* is `1`, `true`, `yes` or `on`, or `0`, `false`, `no` or `off`.
 - If a value cannot be parsed, `MPI_Session_init` fails, and the error text names the variable.
 - Unknown names that begin with `INTERSESSION_` have no effect. If the name differs from a
   setting by one or two letters, a warning names that setting.
@@ -25,17 +54,19 @@ values that a process uses.
 
 
 def table(top: pathlib.Path) -> str:
-    """Return all settings with type, default and meaning, as a table."""
+    """Return all settings with values, default and meaning, as a table."""
     text = (top / "shim/base/settings.def").read_text(encoding="utf-8")
     rows = _SETTING.findall(text)
     if len(rows) != len(re.findall(r"^SETTING\(", text, re.MULTILINE)):
         raise ValueError("shim/base/settings.def: a row cannot be parsed")
-    lines = ["| variable | type | default | meaning |", "|---|---|---|---|"]
-    for name, kind, default, meaning in rows:
+    lines = ["| variable | values | default | meaning |", "|---|---|---|---|"]
+    for name, kind, default, allowed, meaning in rows:
         shown = f"`{default.strip()}`".replace('"', "")
         shown = "empty" if shown == "``" else "not set" if shown.startswith("`-") else shown
         meaning = meaning.replace("|", "&#124;").replace('\\"', '"')
-        lines.append(f"| `INTERSESSION_{name.upper()}` | {kind} | {shown} | {meaning} |")
+        lines.append(
+            f"| `INTERSESSION_{name.upper()}` | {values(kind, allowed)} | {shown} | {meaning} |"
+        )
     return "\n".join(lines) + "\n"
 
 

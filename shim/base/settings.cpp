@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cctype>
 #include <charconv>
 #include <csignal>
@@ -114,77 +113,30 @@ std::optional<GivenValue> value_of(const std::string& variable, const AnyLookup&
   return std::nullopt;
 }
 
-/// Check a setting that allows only certain words.
-Status check_one_of(std::string_view name, const std::string& value,
-                    std::initializer_list<std::string_view> words) {
-  if (std::find(words.begin(), words.end(), value) != words.end()) return {};
-  std::string expected = "one of";
-  for (auto word : words) expected += " " + std::string(word);
-  return bad_value(variable_of(name), value, expected);
-}
-
 constexpr std::pair<std::string_view, int> kReportSignals[] = {
     {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"HUP", SIGHUP}, {"URG", SIGURG}, {"WINCH", SIGWINCH}};
-
-/// Return the number of the signal with this name, with or without "SIG"; 0 for an empty name;
-/// nothing if it is not one of those that a program may use freely.
-std::optional<int> signal_named(std::string_view name) {
-  if (name.empty()) return 0;
-  if (name.starts_with("SIG")) name.remove_prefix(3);
-  for (const auto& [known, number] : kReportSignals)
-    if (name == known) return number;
-  const auto number = number_from<int>(name);
-  if (number && *number >= SIGRTMIN && *number <= SIGRTMAX) return number;
-  return std::nullopt;
-}
-
-/// Check the rules that settings have beyond their types. `given_variable` maps a setting to the
-/// variable, new or old, that an error names.
-template <typename GivenVariable>
-Status check(const Settings& s, const GivenVariable& given_variable) {
-  SHIM_TRY(check_one_of("matching", s.matching, {"own", "provider"}));
-  SHIM_TRY(check_one_of("fabric_opens", s.fabric_opens, {"first_message", "creation"}));
-  SHIM_TRY(check_one_of("bootstrap", s.bootstrap, {"auto", "pmix"}));
-  SHIM_TRY(
-      check_one_of("exchange", s.exchange, {"modex", "ring", "ifence", "fence", "world_fence"}));
-  SHIM_TRY(check_one_of("transport", s.transport, {"auto", "fabric"}));
-  SHIM_TRY(check_one_of("log", s.log, {"off", "error", "warn", "info", "debug"}));
-  SHIM_TRY(check_one_of("initial_errhandler", s.initial_errhandler,
-                        {"mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"}));
-  if (!std::has_single_bit(s.ring_bytes) || s.ring_bytes < 4096 || s.ring_bytes > (bytes{1} << 26))
-    return bad_value(given_variable("ring_bytes"), std::to_string(s.ring_bytes),
-                     "a power of two from 4k to 64m");
-  if (s.cell_pool_bytes != 0 &&
-      (!std::has_single_bit(s.cell_pool_bytes) || s.cell_pool_bytes < (bytes{1} << 18) ||
-       s.cell_pool_bytes > (bytes{1} << 30)))
-    return bad_value(given_variable("cell_pool_bytes"), std::to_string(s.cell_pool_bytes),
-                     "0, or a power of two from 256k to 1g");
-  if (!signal_named(s.report_signal))
-    return bad_value(given_variable("report_signal"), s.report_signal,
-                     "USR1, USR2, HUP, URG, WINCH, or a number from " + std::to_string(SIGRTMIN) +
-                         " to " + std::to_string(SIGRTMAX));
-  if (s.vcis < 1 || s.vcis > 8)
-    return bad_value(given_variable("vcis"), std::to_string(s.vcis), "a number from 1 to 8");
-  return {};
-}
 
 /// Return the default as documents show it. A negative default is no value of the setting.
 constexpr std::string_view default_text(std::string_view value) {
   return value.starts_with("-") ? "not set" : value;
 }
 
+/// Parse a value and check that the setting allows it.
+template <typename Type, typename Allowed>
+Status take(const GivenValue& given, const Allowed& allowed, Type& out) {
+  SHIM_TRY(parse(given.variable, given.value, out));
+  if (!allowed.contains(out)) return bad_value(given.variable, given.value, allowed.text());
+  return {};
+}
+
 template <typename AnyLookup>
 Result<Settings> read(const AnyLookup& lookup) {
   Settings settings;
-#define SETTING(name, type, default_value, help)         \
-  if (auto given = value_of(variable_of(#name), lookup)) \
-    SHIM_TRY(parse(given->variable, given->value, settings.name));
+#define SETTING(name, type, default_value, allowed, help) \
+  if (auto given = value_of(variable_of(#name), lookup))  \
+    SHIM_TRY(take(*given, AllowedValues::name, settings.name));
 #include "shim/base/settings.def"
 #undef SETTING
-  SHIM_TRY(check(settings, [&](std::string_view name) {
-    auto given = value_of(variable_of(name), lookup);
-    return given ? given->variable : variable_of(name);
-  }));
   return settings;
 }
 
@@ -193,7 +145,7 @@ Result<Settings> read(const AnyLookup& lookup) {
 std::span<const SettingRow> setting_rows() {
   static const auto& rows = *new std::array{
   // never destroyed: the program's destructors may open sessions
-#define SETTING(name, type, default_value, help) \
+#define SETTING(name, type, default_value, allowed, help) \
   SettingRow{variable_of(#name), #type, default_text(#default_value), help},
 #include "shim/base/settings.def"
 #undef SETTING
@@ -217,6 +169,16 @@ std::optional<std::string> from_environment(const std::string& variable) {
   return std::string(value);
 }
 
+std::optional<int> signal_named(std::string_view name) {
+  if (name.empty()) return 0;
+  if (name.starts_with("SIG")) name.remove_prefix(3);
+  for (const auto& [known, number] : kReportSignals)
+    if (name == known) return number;
+  const auto number = number_from<int>(name);
+  if (number && *number >= SIGRTMIN && *number <= SIGRTMAX) return number;
+  return std::nullopt;
+}
+
 int report_signal_of(const Settings& settings) {
   return signal_named(settings.report_signal).value_or(0);
 }
@@ -234,7 +196,7 @@ SettingsReading read_each_setting(Lookup lookup) {
     SettingReading reading{&row, std::nullopt, std::nullopt};
     const auto given = value_of(row.variable, lookup);
     if (given) reading.given = given->value;
-    // Read each setting alone: no rule of `check` involves two settings.
+    // read each setting alone: no rule involves two settings
     auto alone = read([&](const std::string& asked) {
       return given && asked == given->variable ? reading.given : std::nullopt;
     });

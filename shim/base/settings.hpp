@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shim/base/allowed_values.hpp"
 #include "shim/base/result.hpp"
 
 namespace shim::base {
@@ -19,7 +20,14 @@ using bytes = std::uint64_t;
 
 /// One member for each setting, initialized with its default.
 struct Settings {
-#define SETTING(name, type, default_value, help) type name = default_value;
+#define SETTING(name, type, default_value, allowed, help) type name = default_value;
+#include "shim/base/settings.def"
+#undef SETTING
+};
+
+/// One member for each setting: the values that it allows.
+struct AllowedValues {
+#define SETTING(name, type, default_value, allowed, help) static constexpr auto name = allowed;
 #include "shim/base/settings.def"
 #undef SETTING
 };
@@ -29,6 +37,9 @@ inline double creation_report_interval(const Settings& settings) {
   constexpr double kDefault = 10;
   return settings.report_after < 0 ? kDefault : settings.report_after;
 }
+/// Return the number of the signal with this name, which SignalName allows; 0 for an empty name;
+/// nothing if it is not allowed.
+std::optional<int> signal_named(std::string_view name);
 /// Return the number of the signal that report_signal names; 0: none.
 int report_signal_of(const Settings& settings);
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "shim/base/result.hpp"
+#include "shim/base/settings.hpp"
 #include "shim/base/shared_area.hpp"
 #include "shim/bootstrap/address_table.hpp"
 #include "shim/bootstrap/core_set.hpp"
@@ -17,7 +18,7 @@
 
 namespace shim::bootstrap {
 
-inline constexpr std::uint32_t kMaxVcis = 8;
+inline constexpr std::uint32_t kMaxVcis = base::AllowedValues::vcis.most;
 
 /// Parameters of a segment. All processes of the node must pass equal values, except for their own
 /// slot, rank and cores; attach() rejects a segment with another layout.

@@ -3,7 +3,11 @@
 // the setting `exchange`.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
+
+#include "shim/base/settings.hpp"
 
 namespace shim::sessions {
 
@@ -41,7 +45,14 @@ inline constexpr ExchangeStrategy kExchangeStrategies[] = {
     {"world_fence", TreeShape::binomial, FenceScope::world},
 };
 
-/// Return the row of this name; settings were validated (shim/base/settings.cpp).
+static_assert(std::size(kExchangeStrategies) == base::AllowedValues::exchange.size() &&
+                  std::ranges::all_of(kExchangeStrategies,
+                                      [](const ExchangeStrategy& row) {
+                                        return base::AllowedValues::exchange.contains(row.name);
+                                      }),
+              "each value of the setting has a row");
+
+/// Return the row of this name, which the setting allows.
 constexpr const ExchangeStrategy& exchange_strategy_named(std::string_view name) {
   for (const ExchangeStrategy& row : kExchangeStrategies)
     if (row.name == name) return row;

@@ -119,6 +119,36 @@ TEST(Settings, ErrorNamesAVariableWithAnInvalidValue) {
   }
 }
 
+TEST(Settings, ErrorListsTheAllowedValues) {
+  EXPECT_EQ(read_with("INTERSESSION_EXCHANGE", "Modex").error().text(),
+            "INTERSESSION_EXCHANGE=\"Modex\": invalid value; use one of modex ring ifence fence "
+            "world_fence");
+  EXPECT_EQ(read_with("INTERSESSION_VCIS", "9").error().text(),
+            "INTERSESSION_VCIS=\"9\": invalid value; use a number from 1 to 8");
+  EXPECT_EQ(read_with("INTERSESSION_RING_BYTES", "2k").error().text(),
+            "INTERSESSION_RING_BYTES=\"2k\": invalid value; use a power of two from 4k to 64m");
+  EXPECT_EQ(read_with("INTERSESSION_CELL_POOL_BYTES", "3m").error().text(),
+            "INTERSESSION_CELL_POOL_BYTES=\"3m\": invalid value; use 0, or a power of two from "
+            "256k to 1g");
+}
+
+TEST(AllowedValues, ContainTheirLimitsOnly) {
+  constexpr OneOf kWords{"first second"};
+  static_assert(kWords.size() == 2 && kWords.contains("first") && kWords.contains("second"));
+  static_assert(!kWords.contains("sec") && !kWords.contains("") &&
+                !kWords.contains("first second"));
+  static_assert(Range{1, 8}.contains(1) && Range{1, 8}.contains(8) && !Range{1, 8}.contains(9));
+  constexpr PowerOfTwo kSizes{12, 26};
+  static_assert(kSizes.contains(4096) && kSizes.contains(1 << 26) && !kSizes.contains(1 << 27));
+  static_assert(!kSizes.contains(0) && PowerOfTwo{12, 26, true}.contains(0));
+  for (const SettingRow& row : setting_rows())
+    if (row.default_text != "not set") {
+      std::string value(row.default_text);
+      std::erase(value, '"');
+      EXPECT_TRUE(read_with(row.variable, value)) << row.variable;
+    }
+}
+
 /// Return the row of one variable in a report of the settings.
 const SettingReading& row_of(const SettingsReading& reading, const std::string& variable) {
   return *std::find_if(reading.rows.begin(), reading.rows.end(),

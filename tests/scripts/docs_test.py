@@ -8,7 +8,15 @@ import unittest
 _TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(_TOP / "scripts"))
 
-from pages import creation, links, messages, modules, prototypes, settings  # noqa: E402
+from pages import (  # noqa: E402
+    call_path,
+    creation,
+    links,
+    messages,
+    modules,
+    prototypes,
+    settings,
+)
 
 
 def found(source: str) -> list[tuple[str, str]]:
@@ -180,6 +188,39 @@ class CreationTest(unittest.TestCase):
             creation.transitions_of(source)
 
 
+class CallPathTest(unittest.TestCase):
+    _PAGE = (
+        "| step | file | function | what it does |\n|---|---|---|---|\n"
+        "| 1 | `shim/a/a.hpp` | `A::one` | calls |\n| 2a | `shim/a/b.cpp` | `two` | writes |\n"
+        "| 3a | `shim/c/c.cpp` | `three` | wakes |\n| 2b | `shim/c/c.cpp` | `four` | sends |\n"
+    )
+
+    def test_draws_each_branch_after_the_step_before_it(self):
+        steps = call_path.steps_of("page", self._PAGE)
+        edges = [
+            line for line in call_path.dot_of("path", "page", steps).split("\n") if "->" in line
+        ]
+        self.assertEqual(edges, ["  s1 -> s2a;", "  s2a -> s3a;", "  s1 -> s2b;"])
+
+    def test_refuses_a_page_without_steps(self):
+        with self.assertRaises(ValueError):
+            call_path.steps_of("page", "| text | text |\n")
+
+    def test_refuses_a_function_that_its_file_lacks(self):
+        with tempfile.TemporaryDirectory() as name:
+            top = pathlib.Path(name)
+            for file, text in (
+                ("a/a.hpp", "void one();"),
+                ("a/b.cpp", "two()"),
+                ("c/c.cpp", "four"),
+            ):
+                (top / "shim" / file).parent.mkdir(parents=True, exist_ok=True)
+                (top / "shim" / file).write_text(text, encoding="utf-8")
+            steps = call_path.steps_of("page", self._PAGE)
+            with self.assertRaisesRegex(ValueError, "step 3a: shim/c/c.cpp has no three$"):
+                call_path.check(top, "page", steps)
+
+
 class PrototypesTest(unittest.TestCase):
     def test_joins_parameters_of_several_lines(self):
         text = "MPIX_F | 1 | 4 | ours\n  MPI_Comm c : COMM; int a[] :\n    RANK\nMPI_G | 1 | 1\n"
@@ -194,9 +235,21 @@ class SettingsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "shim/base/settings.def"
             path.parent.mkdir(parents=True)
-            path.write_text('SETTING(a, int, 1, "help")\nSETTING(b, int)\n', encoding="utf-8")
+            path.write_text(
+                'SETTING(a, int, 1, AnyValue{}, "help")\nSETTING(b, int)\n', encoding="utf-8"
+            )
             with self.assertRaises(ValueError):
                 settings.table(pathlib.Path(folder))
+
+    def test_shows_the_allowed_values(self):
+        self.assertEqual(settings.values("text", 'OneOf{"auto pmix"}'), "`auto`, `pmix`")
+        self.assertEqual(settings.values("int", "(Range{1, 8})"), "1 to 8")
+        self.assertEqual(
+            settings.values("bytes", "(PowerOfTwo{18, 30, true})"),
+            "0, or a power of two from 256k to 1g",
+        )
+        with self.assertRaises(ValueError):
+            settings.values("int", "Unknown{}")
 
 
 class LinksTest(unittest.TestCase):
