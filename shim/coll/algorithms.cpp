@@ -2,9 +2,9 @@
 // The rows of the algorithm table that are compiled in. A tuning file puts rows of one class of
 // machines in front of them (tuning.hpp).
 //
-// The rows for processes of one node are the common part of what bench/algorithms has measured
-// (docs/decisions/0043, shim/coll/coll-tuning), for up to 16 processes; more readers would contend
-// for the kernel's lock on the memory that they read (Chakraborty et al., "Contention-Aware
+// The rows for processes of one node are the common part of what bench/collectives/algorithms has
+// measured (docs/decisions/0043, shim/coll/coll-tuning), for up to 16 processes; more readers would
+// contend for the kernel's lock on the memory that they read (Chakraborty et al., "Contention-Aware
 // Kernel-Assisted MPI Collectives", 2017). "Read by all": the members may read each other's memory.
 // "Copied": they may not.
 //

@@ -2,79 +2,22 @@
 #include "shim/coll/tuning.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <optional>
 #include <vector>
 
 #include "shim/base/files.hpp"
 #include "shim/base/loaded_library.hpp"
 #include "shim/coll/algorithm_table.hpp"
+#include "shim/coll/tuning_row.hpp"
 
 namespace shim::coll {
 namespace {
 
 constexpr std::string_view kFirstLine = "intersession-coll-tuning 1";
-constexpr int kMaxProcesses = INT32_MAX;
-constexpr std::uint64_t kMaxBytes = UINT64_MAX;
-
-/// Return a word of a file for an error text: short, and without control characters.
-std::string quoted(std::string_view word) {
-  constexpr std::size_t kLongest = 40;
-  std::string text(word.substr(0, kLongest));
-  for (char& c : text)
-    if (c < ' ' || c > '~') c = '?';
-  return "\"" + text + (word.size() > kLongest ? "...\"" : "\"");
-}
-
-/// Remove the first word from a line, and return it; empty at the end of the line.
-std::string_view take_word(std::string_view& line) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const std::size_t begin = std::min(line.find_first_not_of(kBlanks), line.size());
-  const std::size_t end = std::min(line.find_first_of(kBlanks, begin), line.size());
-  const std::string_view word = line.substr(begin, end - begin);
-  line.remove_prefix(end);
-  return word;
-}
-
-template <typename Number>
-struct Range {
-  Number first, last;
-};
-
-/// Return the range N, N-M or N-; nothing if the word is no range or its limits are out of order.
-template <typename Number>
-std::optional<Range<Number>> range_from(std::string_view word, Number least, Number most) {
-  const auto number_at = [&](std::string_view& text) -> std::optional<Number> {
-    Number number{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || number < least || number > most) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    return number;
-  };
-  const auto first = number_at(word);
-  if (!first) return std::nullopt;
-  if (word.empty()) return Range<Number>{*first, *first};
-  if (word.front() != '-') return std::nullopt;
-  word.remove_prefix(1);
-  if (word.empty()) return Range<Number>{*first, most};
-  const auto last = number_at(word);
-  if (!last || !word.empty() || *last < *first) return std::nullopt;
-  return Range<Number>{*first, *last};
-}
-
 bool has_power_of_two(int first, int last) {
   std::int64_t power = 1;
   while (power < first) power *= 2;
   return power <= last;
 }
-
-/// A row of the file before its algorithm is looked up.
-struct FileRow {
-  int line = 0;
-  std::string_view collective, algorithm;
-  When when;
-};
 
 /// A row of a table, for the comparison of rows.
 struct PlacedRow {
@@ -137,17 +80,18 @@ class TuningParser {
   }
 
  private:
+  std::string place() const { return file_ + ", line " + std::to_string(line_); }
   base::Error error(const std::string& what) const {
-    return {base::ErrorClass::arg, file_ + ", line " + std::to_string(line_) + ": " + what};
+    return {base::ErrorClass::arg, place() + ": " + what};
   }
 
   base::Status take_line(std::string_view line) {
-    std::string_view rest = line;
-    if (const std::string_view first = take_word(rest); first.empty() || first.front() == '#')
-      return {};
+    auto parsed = parse_tuning_row(line);
+    if (!parsed) return std::move(parsed).error().within(place());
+    if (!*parsed) return {};
+    const TuningRow& row = **parsed;
     if (++rows_ > kMaxTuningRows)
       return error("more than " + std::to_string(kMaxTuningRows) + " rows; remove some");
-    SHIM_TRY_ASSIGN(const FileRow row, row_from(line));
     bool is_known = false;
     base::Status added;
     for_each_collective([&](std::string_view name, auto member) {
@@ -160,41 +104,6 @@ class TuningParser {
                  names_of_collectives());
   }
 
-  base::Result<FileRow> row_from(std::string_view line) const {
-    FileRow row{.line = line_};
-    row.collective = take_word(line);
-    row.algorithm = take_word(line);
-    const std::string_view sizes = take_word(line), bytes = take_word(line),
-                           memory = take_word(line);
-    if (memory.empty())
-      return error("fewer than 5 fields; write COLLECTIVE ALGORITHM PROCESSES BYTES MEMORY");
-    const auto size_range = range_from<int>(sizes, 1, kMaxProcesses);
-    if (!size_range)
-      return error(quoted(sizes) + " is no range of processes; write N, N-M or N-, ascending");
-    row.when.min_size = size_range->first;
-    row.when.max_size = size_range->last;
-    const auto byte_range = range_from<std::uint64_t>(bytes, 0, kMaxBytes);
-    if (!byte_range)
-      return error(quoted(bytes) + " is no range of bytes; write N, N-M or N-, ascending");
-    row.when.min_bytes = byte_range->first;
-    row.when.max_bytes = byte_range->last;
-    if (memory == "memory")
-      row.when.wants = MemorySharing::memory;
-    else if (memory == "segment")
-      row.when.wants = MemorySharing::segment;
-    else if (memory != "any")
-      return error("unknown memory " + quoted(memory) + "; use any, memory or segment");
-    for (std::string_view word = take_word(line); !word.empty(); word = take_word(line)) {
-      if (word == "power_of_two")
-        row.when.needs_power_of_two = true;
-      else if (word == "commutative")
-        row.when.needs_commutative = true;
-      else
-        return error("unknown restriction " + quoted(word) + "; use power_of_two or commutative");
-    }
-    return row;
-  }
-
   static std::string names_of_collectives() {
     std::string names;
     for_each_collective([&](std::string_view name, auto) { names += " " + std::string(name); });
@@ -203,7 +112,7 @@ class TuningParser {
 
   /// Add a row of the file to the rows of its collective.
   template <typename Function>
-  base::Status add(const FileRow& row, AlgorithmRows<Function> AlgorithmTable::*member) {
+  base::Status add(const TuningRow& row, AlgorithmRows<Function> AlgorithmTable::*member) {
     const Excluded excluded = row.algorithm == "no_segment"  ? Excluded::segment
                               : row.algorithm == "no_inline" ? Excluded::inlined
                                                              : Excluded::none;
@@ -240,7 +149,7 @@ class TuningParser {
 
   /// Algorithms of these kinds have fixed limits, such as the length of a buffer.
   template <typename Function>
-  base::Status check_limits(const FileRow& row,
+  base::Status check_limits(const TuningRow& row,
                             const std::vector<AlgorithmRow<Function>>& named) const {
     When limits = named.front().when;
     for (const auto& each : named) {
@@ -251,18 +160,20 @@ class TuningParser {
     }
     if (row.when.min_size < limits.min_size || row.when.max_size > limits.max_size)
       return error(std::string(row.algorithm) + " of " + std::string(row.collective) +
-                   " works among " + range_text(limits.min_size, limits.max_size, kMaxProcesses) +
+                   " works among " +
+                   range_text(limits.min_size, limits.max_size, kMaxTuningProcesses) +
                    " processes; write a range within");
     if (row.when.min_bytes < limits.min_bytes || row.when.max_bytes > limits.max_bytes)
       return error(std::string(row.algorithm) + " of " + std::string(row.collective) +
-                   " works with " + range_text(limits.min_bytes, limits.max_bytes, kMaxBytes) +
+                   " works with " +
+                   range_text(limits.min_bytes, limits.max_bytes, kMaxTuningBytes) +
                    " bytes; write a range within");
     return {};
   }
 
   /// Insert a row for one of the alternative needs of its algorithm.
   template <typename Function>
-  base::Status insert(const FileRow& row, AlgorithmRow<Function> known,
+  base::Status insert(const TuningRow& row, AlgorithmRow<Function> known,
                       AlgorithmRows<Function> AlgorithmTable::*member) {
     When when = row.when;
     when.needs_commutative |= known.when.needs_commutative;
@@ -308,7 +219,7 @@ class TuningParser {
   }
 
   /// Add a row to the FNV-1a hash of all rows.
-  void add_to_checksum(const FileRow& row, const When& when) {
+  void add_to_checksum(const TuningRow& row, const When& when) {
     const auto add_bytes = [this](std::string_view bytes) {
       for (const char c : bytes) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * kFnvPrime;
       hash_ = (hash_ ^ 0xff) * kFnvPrime;  // end of the text
