@@ -4,8 +4,8 @@
  *   collective_times [REPETITIONS [MILLISECONDS [NAME]]]
  *
  * MILLISECONDS: of one library's turn. NAME: one row only, such as "Bcast,8". */
-#include "bench/lib/collective_cases.h"
 #include "bench/collectives/side_by_side.h"
+#include "bench/lib/collective_cases.h"
 
 static const char* only;
 
