@@ -44,14 +44,20 @@ TEST(PmixGetInterlock, ReopensAfterItsTimeout) {
 
 /// A PMIx that keeps requests until the test completes them.
 struct FakeGets {
-  static pmix_status_t get_nb(const pmix_proc_t*, const char*, const pmix_info_t*, std::size_t,
-                              pmix_value_cbfunc_t answer, void* request) {
+  static pmix_status_t get_nb(const pmix_proc_t*, const char*, const pmix_info_t* directives,
+                              std::size_t count, pmix_value_cbfunc_t answer, void* request) {
+    directives_of_last().assign(directives, directives + count);
     pending().push_back({answer, request});
     return PMIX_SUCCESS;
   }
   static void complete_all() {
     for (auto& [answer, request] : std::exchange(pending(), {}))
       answer(PMIX_ERR_NOT_FOUND, nullptr, request);
+  }
+  /// The directives of the last request.
+  static std::vector<pmix_info_t>& directives_of_last() {
+    static std::vector<pmix_info_t> list;
+    return list;
   }
   static std::vector<std::pair<pmix_value_cbfunc_t, void*>>& pending() {
     static std::vector<std::pair<pmix_value_cbfunc_t, void*>> list;
@@ -80,6 +86,22 @@ TEST(PmixGetInterlock, SearchHoldsItFromRequestToResponse) {
   closer.join();
   EXPECT_FALSE(*search.poll());
   EXPECT_EQ(context->retries, 0u);
+}
+
+// A request for a value that does not exist must not delay others (docs/decisions/0022).
+TEST(PmixSearch, AsksForARefreshAboutOtherNodesAndForAnImmediateAnswerAboutItsOwn) {
+  const auto context = std::make_shared<SearchContext>();
+  context->library.get_nb = FakeGets::get_nb;
+  context->requests = std::make_shared<PmixRequestTable>();
+  context->interlock = std::make_shared<GetInterlock>();
+  for (const bool on_own_node : {false, true}) {
+    Search search(context, {}, "key", on_own_node);
+    EXPECT_FALSE(*search.poll());
+    ASSERT_EQ(FakeGets::directives_of_last().size(), 1u);
+    EXPECT_STREQ(FakeGets::directives_of_last().front().key,
+                 on_own_node ? PMIX_IMMEDIATE : PMIX_GET_REFRESH_CACHE);
+    FakeGets::complete_all();
+  }
 }
 
 }  // namespace

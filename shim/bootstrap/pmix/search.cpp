@@ -4,6 +4,10 @@
 #include "shim/bootstrap/exponential_backoff.hpp"
 #include "shim/bootstrap/pmix/status.hpp"
 
+#ifndef PMIX_GET_REFRESH_CACHE  // in older headers
+#define PMIX_GET_REFRESH_CACHE "pmix.get.refresh"
+#endif
+
 namespace shim::bootstrap::pmix {
 namespace {
 
@@ -43,9 +47,12 @@ void Search::send() {
   request_->guard = std::move(guard);
   request_->process = owner_;
   request_->key = key_;
-  // Without it, a request about a process of this node waits at the server, for 2 s with Open MPI
-  // 4.1. With it, a request about a process of another node is never forwarded to that node.
-  if (on_own_node_) request_->directives.push_back(flag(PMIX_IMMEDIATE));
+  // Without PMIX_IMMEDIATE, a request about a process of this node waits at the server, for 2 s
+  // with Open MPI 4.1. With it, a request about a process of another node is never forwarded to
+  // that node. Without PMIX_GET_REFRESH_CACHE, PRRTE 3 keeps a request for a value that does not
+  // exist, and the client sends no other request about that process meanwhile
+  // (docs/decisions/0022-pmix-requests.md).
+  request_->directives.push_back(flag(on_own_node_ ? PMIX_IMMEDIATE : PMIX_GET_REFRESH_CACHE));
   const pmix_status_t status = context_->library.get_nb(
       &request_->process, request_->key.c_str(), request_->directives.data(),
       request_->directives.size(), on_value, request_.get());
