@@ -54,6 +54,7 @@ class TwoRankEngine {
     need(engine_.recv(*context_, {received_.data(), received_.size(), &byte()}, other_, kTag));
   }
   shim::p2p::Engine& engine() { return engine_; }
+  shim::p2p::Context& context() { return *context_; }
 
  private:
   static constexpr int kTag = 1;
