@@ -34,18 +34,7 @@ class Cancelling {
     OperationEnder& operations;
     SelfDelivery& delivery;
   };
-  explicit Cancelling(const Uses& uses)
-      : self_(uses.self),
-        router_(uses.router),
-        may_match_in_provider_(uses.may_match_in_provider),
-        transports_(uses.transports),
-        contexts_(uses.contexts),
-        peers_(uses.peers),
-        send_ids_(uses.send_ids),
-        unexpected_(uses.unexpected),
-        output_(uses.output),
-        operations_(uses.operations),
-        delivery_(uses.delivery) {}
+  explicit Cancelling(const Uses& uses) : uses_(uses) {}
 
   // --- at the sender
   void cancel(SendRequest& request);
@@ -71,17 +60,7 @@ class Cancelling {
   void reply(const wire::Cancel& wanted);
   bool defer(const wire::Cancel& wanted);
 
-  const base::ProcessId self_;
-  Router* const router_;
-  const bool may_match_in_provider_;
-  Transports& transports_;
-  ContextTable& contexts_;
-  Peers& peers_;
-  IdTable<SendRequest>& send_ids_;
-  UnexpectedMessages& unexpected_;
-  PacketOutput& output_;
-  OperationEnder& operations_;
-  SelfDelivery& delivery_;
+  const Uses uses_;
   std::vector<Deferred> deferred_;
 };
 

@@ -94,8 +94,8 @@ void CollectiveFailures::end_receives(Context& context, Scope scope) {
   };
   for (Matching& matching : context.queues) {
     while (PostedReceive* posted = matching.find_posted(ends))
-      operations_.end(static_cast<ReceiveRequest&>(*posted), {posted->source, posted->tag, 0},
-                      reason.clone());
+      uses_.operations.end(static_cast<ReceiveRequest&>(*posted), {posted->source, posted->tag, 0},
+                           reason.clone());
   }
   // one at a time: ending one may end others, whose owners release them at once
   while (ReceiveRequest* request = find_matched_receive(context, scope)) {
@@ -103,9 +103,10 @@ void CollectiveFailures::end_receives(Context& context, Scope scope) {
     const bool is_read = !request->with_provider && request->id == 0;
     wire::Finished reply;
     reply.send = request->remote_send;
-    operations_.end(*request, {request->address.rank, request->address.tag, 0}, reason.clone());
+    uses_.operations.end(*request, {request->address.rank, request->address.tag, 0},
+                         reason.clone());
     // a receive that is not read needs no reply: its sender sends data packets, which are dropped
-    if (is_read) output_.transmit(from, reply);
+    if (is_read) uses_.output.transmit(from, reply);
   }
 }
 
@@ -115,7 +116,7 @@ ReceiveRequest* CollectiveFailures::find_matched_receive(const Context& context,
   const auto ends = [&](const ReceiveRequest& request) {
     return is_in(scope, request.address, context);
   };
-  return peers_.find_first([&](Peer& peer) -> ReceiveRequest* {
+  return uses_.peers.find_first([&](Peer& peer) -> ReceiveRequest* {
     if (const auto found = std::ranges::find_if(peer.incoming, ends); found != peer.incoming.end())
       return &*found;
     const auto found = std::ranges::find_if(peer.provider_receives, ends);
@@ -124,7 +125,7 @@ ReceiveRequest* CollectiveFailures::find_matched_receive(const Context& context,
 }
 
 SendRequest* CollectiveFailures::find_send(const Context& context, Scope scope) {
-  return peers_.find_first([&](Peer& peer) -> SendRequest* {
+  return uses_.peers.find_first([&](Peer& peer) -> SendRequest* {
     for (SendRequest& request : peer.unfinished)
       if (!request.is_revoked && is_in(scope, request.address, context)) return &request;
     return nullptr;
@@ -139,7 +140,7 @@ void CollectiveFailures::end_sends(Context& context, Scope scope) {
     if (scope == Scope::all && is_announced && !request->is_refused && may_be_read(*request))
       request->is_revoked = true;  // ends when its receiver answers
     else
-      operations_.end(*request, context.collective_failure->clone());
+      uses_.operations.end(*request, context.collective_failure->clone());
   }
 }
 
@@ -148,11 +149,11 @@ void CollectiveFailures::transmit_to_members(Context& context, Notice notice) {
   notice.source = context.spec.own_rank;
   for (int rank : ranks_to_notify(context.spec.own_rank, context.size)) {
     const base::ProcessId member = context.spec.members->at(rank);
-    if (member == self_ || router_->has_died(member)) continue;
-    Peer& to = peers_.at(context, rank);
+    if (member == uses_.self || uses_.router->has_died(member)) continue;
+    Peer& to = uses_.peers.at(context, rank);
     if (to.failure) continue;
     notice.context = user_plane_of(context.id_at(rank, Plane::user));
-    output_.transmit(to, notice);
+    uses_.output.transmit(to, notice);
   }
 }
 
@@ -185,12 +186,12 @@ void CollectiveFailures::check_call_number(Context& context, int tag) {
 
 void CollectiveFailures::on_call_after_refusal(const wire::CallAfterRefusal& notice) {
   const base::ContextId id = user_plane_of(notice.context);
-  Context* context = contexts_.find(id);
+  Context* context = uses_.contexts.find(id);
   if (context != nullptr) {
     context->call_notices.push_back(notice);
     check_pending_notices(*context);
-  } else if (contexts_.has_ended(id)) {
-    ++counts_.stale_dropped;
+  } else if (uses_.contexts.has_ended(id)) {
+    ++uses_.counts.stale_dropped;
   } else {
     early_call_notices_[id].push_back(notice);
   }
@@ -225,9 +226,9 @@ wire::SenderNumber CollectiveFailures::failed_member(const Context& context) con
 
 void CollectiveFailures::on_collectives_failed(const wire::CollectivesFailed& notice) {
   const base::ContextId id = user_plane_of(notice.context);
-  if (Context* context = contexts_.find(id)) return handle_failure_notice(*context, notice);
-  if (contexts_.has_ended(id))
-    ++counts_.stale_dropped;
+  if (Context* context = uses_.contexts.find(id)) return handle_failure_notice(*context, notice);
+  if (uses_.contexts.has_ended(id))
+    ++uses_.counts.stale_dropped;
   else
     record_early_notice(id, notice);
 }
@@ -247,13 +248,14 @@ void CollectiveFailures::handle_failure_notice(Context& context,
   end_collectives(context, error_of(notice));
   const auto failed = notice.failed_process().process();
   for (int rank = 0; failed && rank < context.size; ++rank)
-    if (context.spec.members->at(rank) == *failed) failed_ranks_.record_failed_rank(context, rank);
+    if (context.spec.members->at(rank) == *failed)
+      uses_.failed_ranks.record_failed_rank(context, rank);
   context.drop();
 }
 
 /// Drop notices for communicators that will never be made.
 void CollectiveFailures::drop_early_notices() {
-  const auto is_over = [&](const auto& early) { return contexts_.has_ended(early.first); };
+  const auto is_over = [&](const auto& early) { return uses_.contexts.has_ended(early.first); };
   std::erase_if(early_notices_, is_over);
   std::erase_if(early_call_notices_, is_over);
 }
@@ -270,7 +272,7 @@ void CollectiveFailures::apply_early_notices(Context& context) {
 /// Only members that share memory with this process count, because this process cannot stop their
 /// reads. Over a fabric, the end of a registration (transport::MemoryRegistration) ends the reads.
 bool CollectiveFailures::has_sent_notices() const {
-  return peers_.find_first([](Peer& to) -> Peer* {
+  return uses_.peers.find_first([](Peer& to) -> Peer* {
     const bool may_read = to.link != nullptr &&
                           to.transport->cooperative_copy_to(*to.link) != nullptr;
     return may_read && std::ranges::any_of(to.queue, is_notice) ? &to : nullptr;
@@ -283,10 +285,10 @@ bool has_only_notices(const Peer& to) { return std::ranges::all_of(to.queue, is_
 /// made the calls meanwhile. Allocates no memory if there are none.
 void CollectiveFailures::recheck_pending_notices() {
   bool has_some = false;
-  contexts_.for_each(
+  uses_.contexts.for_each(
       [&](Context& context) { has_some = has_some || !context.call_notices.empty(); });
   if (!has_some) return;
-  contexts_.for_each_retained([&](Context& context) {
+  uses_.contexts.for_each_retained([&](Context& context) {
     if (!context.call_notices.empty()) check_pending_notices(context);
   });
 }

@@ -47,18 +47,7 @@ class CollectiveFailures final : public CollectiveEnder {
     FailedRanks& failed_ranks;
     Engine::Counts& counts;
   };
-  explicit CollectiveFailures(const Uses& uses)
-      : self_(uses.self),
-        router_(uses.router),
-        single_copy_(uses.single_copy),
-        contexts_(uses.contexts),
-        peers_(uses.peers),
-        send_ids_(uses.send_ids),
-        unexpected_(uses.unexpected),
-        output_(uses.output),
-        operations_(uses.operations),
-        failed_ranks_(uses.failed_ranks),
-        counts_(uses.counts) {}
+  explicit CollectiveFailures(const Uses& uses) : uses_(uses) {}
 
   /// See FailureHandling::fail_collectives.
   void end_collectives(Context& context, const base::Error& reason) override;
@@ -97,17 +86,7 @@ class CollectiveFailures final : public CollectiveEnder {
   void transmit_to_members(Context& context, Notice notice);
   void handle_failure_notice(Context& context, const wire::CollectivesFailed& notice);
 
-  const base::ProcessId self_;
-  Router* const router_;
-  const bool single_copy_;
-  ContextTable& contexts_;
-  Peers& peers_;
-  const IdTable<SendRequest>& send_ids_;
-  UnexpectedMessages& unexpected_;
-  PacketOutput& output_;
-  OperationEnder& operations_;
-  FailedRanks& failed_ranks_;
-  Engine::Counts& counts_;
+  const Uses uses_;
 
   /// Notices for communicators that do not exist here yet, by id of the user plane.
   std::unordered_map<base::ContextId, wire::CollectivesFailed> early_notices_;

@@ -17,7 +17,7 @@ void CollectiveFailures::revoke(Context& context) {
   context.collective_failure = revoked_error();
   // release: pairs with the acquire of threads that begin a collective
   context.collectives_have_failed.store(true, std::memory_order_release);
-  failed_ranks_.drop_unacknowledged(context);
+  uses_.failed_ranks.drop_unacknowledged(context);
   context.retain();  // ending the last receive must not destroy it
   notify_members(context);
   end_receives(context, Scope::all);
@@ -35,7 +35,7 @@ void CollectiveFailures::refuse_unexpected(Context& context) {
       matching.remove(*unexpected);
       auto& message = static_cast<StoredMessage&>(*unexpected);
       refuse(message.info);
-      unexpected_.free(message);
+      uses_.unexpected.free(message);
     }
   }
 }
@@ -48,18 +48,18 @@ void CollectiveFailures::refuse(const MessageInfo& info) {
     return;
   const auto from = info.origin.process();
   if (!from) return;
-  Peer& sender = peers_.at(*from);
+  Peer& sender = uses_.peers.at(*from);
   wire::Refused reply;
   reply.send = info.number;
-  if (!sender.failure) output_.transmit(sender, reply);
+  if (!sender.failure) uses_.output.transmit(sender, reply);
 }
 
 /// The sender may learn of the revocation after this answer.
 void CollectiveFailures::on_refused(const wire::Refused& header) {
-  SendRequest* request = send_ids_.find(header.send);
+  SendRequest* request = uses_.send_ids.find(header.send);
   if (request == nullptr) return;
   if (request->is_revoked)
-    operations_.end(*request, revoked_error());
+    uses_.operations.end(*request, revoked_error());
   else
     request->is_refused = true;
 }
@@ -67,8 +67,9 @@ void CollectiveFailures::on_refused(const wire::Refused& header) {
 /// True if the receiver may read the message from this process's memory without a request.
 bool CollectiveFailures::may_be_read(const SendRequest& request) const {
   const Peer& to = *request.peer;
-  const bool reads_memory = to.link != nullptr && !to.transport->needs_offers() && single_copy_;
-  return request.is_long && !request.streaming && reads_memory && to.process != self_;
+  const bool reads_memory = to.link != nullptr && !to.transport->needs_offers() &&
+                            uses_.single_copy;
+  return request.is_long && !request.streaming && reads_memory && to.process != uses_.self;
 }
 
 }  // namespace shim::p2p

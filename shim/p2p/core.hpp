@@ -335,13 +335,13 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                              .receives = *this,
                              .counts = counts}};
   const WaitReporter reporter{spec.reports, spec.settings.report_after, spec.router, spec.log};
-  WaitLoop loop{{.settings = spec.settings,
-                 .is_oversubscribed = spec.is_oversubscribed,
-                 .lock = lock_,
+  WaitLoop loop{{.lock = lock_,
                  .transports = transports_,
                  .engines = *engines_,
                  .reporter = reporter,
-                 .actions = *this}};
+                 .actions = *this},
+                spec.settings,
+                spec.is_oversubscribed};
   SharedCopies shared_copies{{.router = spec.router,
                               .send_ids = send_ids_,
                               .output = *this,

@@ -41,19 +41,7 @@ class Liveness final : public PeerFailures {
     FailedRanks& failed_ranks;
     LivenessActions& actions;
   };
-  explicit Liveness(const Uses& uses)
-      : self_(uses.self),
-        router_(uses.router),
-        log_(uses.log),
-        may_match_in_provider_(uses.may_match_in_provider),
-        lock_(uses.lock),
-        transports_(uses.transports),
-        contexts_(uses.contexts),
-        peers_(uses.peers),
-        operations_(uses.operations),
-        collectives_(uses.collectives),
-        failed_ranks_(uses.failed_ranks),
-        actions_(uses.actions) {}
+  explicit Liveness(const Uses& uses) : uses_(uses) {}
 
   /// Check the processes that operations depend on, if the last check was long enough ago. Without
   /// the lock.
@@ -88,11 +76,11 @@ class Liveness final : public PeerFailures {
     /// Without the lock; so is the destructor.
     AwaitedSource(Liveness& liveness, const MessageAddress& from)
         : liveness_(liveness), from_(from) {
-      const Guard guard = liveness_.lock_.enter();
+      const Guard guard = liveness_.uses_.lock.enter();
       liveness_.awaited_.push_back(&from_);
     }
     ~AwaitedSource() {
-      const Guard guard = liveness_.lock_.enter();
+      const Guard guard = liveness_.uses_.lock.enter();
       std::erase(liveness_.awaited_, &from_);
     }
     AwaitedSource(const AwaitedSource&) = delete;
@@ -123,18 +111,7 @@ class Liveness final : public PeerFailures {
   void record_late_losses();
   void log(const std::string& text) const;
 
-  const base::ProcessId self_;
-  Router* const router_;
-  const base::Log* const log_;
-  const bool may_match_in_provider_;
-  EngineLock& lock_;
-  Transports& transports_;
-  ContextTable& contexts_;
-  Peers& peers_;
-  OperationEnder& operations_;
-  CollectiveEnder& collectives_;
-  FailedRanks& failed_ranks_;
-  LivenessActions& actions_;
+  const Uses uses_;
 
   std::vector<const MessageAddress*> awaited_;  ///< sources of AwaitedSource
   std::vector<Progress::Watched*> watched_;

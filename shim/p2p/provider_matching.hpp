@@ -30,16 +30,9 @@ class ProviderMatching {
     ProviderReceives& receives;
     Engine::Counts& counts;
   };
-  explicit ProviderMatching(const Uses& uses)
-      : self_(uses.self),
-        is_enabled_(uses.is_enabled),
-        transports_(uses.transports),
-        peers_(uses.peers),
-        operations_(uses.operations),
-        receives_(uses.receives),
-        counts_(uses.counts) {}
+  explicit ProviderMatching(const Uses& uses) : uses_(uses) {}
 
-  [[gnu::always_inline]] bool is_enabled() const { return is_enabled_; }
+  [[gnu::always_inline]] bool is_enabled() const { return uses_.is_enabled; }
   [[gnu::hot]] bool may_match(Context& context, int source, Plane plane);
 
   // --- receives
@@ -66,13 +59,7 @@ class ProviderMatching {
   void move_to_provider(const transport::Matcher& matcher);
   void unlink(ReceiveRequest& request);
 
-  const base::ProcessId self_;
-  const bool is_enabled_;
-  Transports& transports_;
-  Peers& peers_;
-  OperationEnder& operations_;
-  ProviderReceives& receives_;
-  Engine::Counts& counts_;
+  const Uses uses_;
 
   std::vector<ProviderDrain*> active_drains_;  ///< non-empty drains
   int drain_rounds_ = 0;                       ///< rounds left that drain all messages

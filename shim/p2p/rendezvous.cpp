@@ -29,10 +29,10 @@ constexpr std::size_t kPiecesAtOnce = 128;
 
 /// Return the announcement of a message whose data stays here until the receiver wants it.
 wire::ReadyToSend Rendezvous::announce(SendRequest& request) {
-  ++counts_.rendezvous_sent;
+  ++uses_.counts.rendezvous_sent;
   request.is_long = true;
   ++long_sends_;
-  expect_reply(request, send_ids_);
+  expect_reply(request, uses_.send_ids);
   request.header.kind = wire::PacketType::ready_to_send;
   request.header.bytes = 0;
   const transport::RemoteMemory memory = offer(request);
@@ -48,7 +48,7 @@ bool Rendezvous::may_be_streamed(const SendRequest& request) const {
   const bool is_of_collective = request.address.plane ==
                                 Plane::collective;  // other members send at the same time
   if (request.caller == Caller::waits_for_several) return bytes <= budget.for_each;
-  if (!load_.is_oversubscribed())
+  if (!uses_.load.is_oversubscribed())
     return bytes <= std::max(kMaxStreamed, is_of_collective ? budget.for_each : budget.all);
   return bytes <= budget.for_each && (bytes >= kMinStreamedOversubscribed || is_of_collective);
 }
@@ -68,14 +68,14 @@ transport::RemoteMemory Rendezvous::offer(SendRequest& request) {
   Peer& to = *request.peer;
   if (!to.transport->needs_offers())
     return {request.data.address(), may_be_streamed(request) ? kSenderWaits : 0};
-  if (!single_copy_ || request.data.bytes() == 0 || !request.data.is_one_run()) return {};
+  if (!uses_.single_copy || request.data.bytes() == 0 || !request.data.is_one_run()) return {};
   request.offer = to.transport->offer(*to.link, request.data.all());
   return request.offer == nullptr ? transport::RemoteMemory{} : request.offer->memory();
 }
 
 void Rendezvous::begin(ReceiveRequest& request, const MessageInfo& info, Peer& from) {
   if (from.failure)
-    return operations_.end(request, {info.source, info.tag, 0}, from.failure->clone());
+    return uses_.operations.end(request, {info.source, info.tag, 0}, from.failure->clone());
   request.matched_source = info.source;
   request.matched_tag = info.tag;
   request.remote_send = info.number;
@@ -89,7 +89,7 @@ void Rendezvous::begin(ReceiveRequest& request, const MessageInfo& info, Peer& f
   from.incoming.push_back(request);
   if (request.wanted != 0 && (info.address == 0 || !may_read(request) || is_streamed(request)))
     return request_data(request);
-  if (from.shared != nullptr && sharing_.is_for_two(request, sends_long())) {
+  if (from.shared != nullptr && uses_.sharing.is_for_two(request, sends_long())) {
     request.waits_for_shared_copy = true;
     return;
   }
@@ -98,13 +98,13 @@ void Rendezvous::begin(ReceiveRequest& request, const MessageInfo& info, Peer& f
   if (from.link != nullptr) {
     read_chunk(request);
   } else {
-    output_.request_route(from);
+    uses_.output.request_route(from);
   }
 }
 
 /// True if the sender's memory may be read, as far as is known without the link.
 bool Rendezvous::may_read(const ReceiveRequest& request) const {
-  return single_copy_ && request.peer->can_read &&
+  return uses_.single_copy && request.peer->can_read &&
          (request.into.is_one_run() || request.into.is_of_long_runs(0));
 }
 
@@ -135,11 +135,11 @@ bool Rendezvous::read_chunk(ReceiveRequest& request) {
   if (from.transport->needs_offers()) return read_offered(request);
   const bool may_begin = request.shared_copy == nullptr && request.received == 0 &&
                          (from.shared == nullptr || from.shared == &request);
-  if (may_begin && sharing_.is_for_two(request, sends_long()) && sharing_.begin(request))
+  if (may_begin && uses_.sharing.is_for_two(request, sends_long()) && uses_.sharing.begin(request))
     return true;
-  if (may_begin && from.shared != nullptr) sharing_.give_up(from);
+  if (may_begin && from.shared != nullptr) uses_.sharing.give_up(from);
   if (request.shared_copy != nullptr) {
-    const CopySharing::State sharing = sharing_.copy(request);
+    const CopySharing::State sharing = uses_.sharing.copy(request);
     if (sharing != CopySharing::State::over) return sharing == CopySharing::State::moved;
   }
   if (request.received != request.wanted) {
@@ -197,12 +197,12 @@ bool Rendezvous::end_if_read(ReceiveRequest& request) {
   Peer& from = *request.peer;
   wire::Finished reply;
   reply.send = request.remote_send;
-  if (request.wanted != 0) ++counts_.single_copies;
+  if (request.wanted != 0) ++uses_.counts.single_copies;
   // for collectives only: they keep their context, whereas those of other receives may be gone
   if (request.address.plane == Plane::collective && request.address.tag < kFirstPartitionTag)
     request.address.context->has_unconfirmed_reads.store(true, std::memory_order_relaxed);
   end_long(request);  // before the reply: if that fails, it ends all operations with this peer
-  output_.transmit(from, reply);
+  uses_.output.transmit(from, reply);
   return true;
 }
 
@@ -210,12 +210,12 @@ bool Rendezvous::end_if_read(ReceiveRequest& request) {
 bool Rendezvous::give_up_reading(ReceiveRequest& request, const base::Error* why) {
   Peer& from = *request.peer;
   if (why != nullptr && why->error_class() == base::ErrorClass::proc_aborted) {
-    failures_.fail_link(from, *why);
+    uses_.failures.fail_link(from, *why);
     return true;
   }
-  if (why != nullptr && log_ != nullptr)
-    log_->write(base::LogLevel::warn,
-                "reading a peer's memory failed; using packets instead: " + why->text());
+  if (why != nullptr && uses_.log != nullptr)
+    uses_.log->write(base::LogLevel::warn,
+                     "reading a peer's memory failed; using packets instead: " + why->text());
   from.can_read = false;
   request_data(request);
   return true;
@@ -229,15 +229,15 @@ void Rendezvous::request_data(ReceiveRequest& request) {
   reply.receive = request.id;
   reply.offset = request.received;
   reply.bytes = request.wanted - request.received;
-  output_.transmit(*request.peer, reply);
+  uses_.output.transmit(*request.peer, reply);
 }
 
 void Rendezvous::on_clear_to_send(const wire::ClearToSend& header) {
-  SendRequest* request = send_ids_.find(header.send);
+  SendRequest* request = uses_.send_ids.find(header.send);
   if (request == nullptr || request->streaming) return;
   std::uint64_t bytes = request->data.bytes();
   if (header.bytes == 0 || header.offset > bytes || header.bytes > bytes - header.offset) {
-    ++counts_.stale_dropped;
+    ++uses_.counts.stale_dropped;
     return;
   }
   request->remote_receive = header.receive;
@@ -246,7 +246,7 @@ void Rendezvous::on_clear_to_send(const wire::ClearToSend& header) {
   request->streaming = true;
   Peer& to = *request->peer;
   to.streams.push_back(*request);
-  output_.push_data(to);
+  uses_.output.push_data(to);
 }
 
 /// Return the receive of these bytes; null if none waits for them.
@@ -260,7 +260,7 @@ ReceiveRequest* Rendezvous::receiver_of(const wire::Data& header, std::size_t pa
 void Rendezvous::on_data(const wire::Data& header, transport::ConstSpan payload) {
   ReceiveRequest* request = receiver_of(header, payload.size());
   if (request == nullptr) {
-    ++counts_.stale_dropped;
+    ++uses_.counts.stale_dropped;
     return;
   }
   request->into.put(header.offset, payload);
@@ -290,14 +290,15 @@ void Rendezvous::on_placed(transport::ConstSpan header, std::size_t payload_byte
   const auto data = wire::read<wire::Data>(header);
   ReceiveRequest* request = data ? receiver_of(*data, payload_bytes) : nullptr;
   if (request == nullptr)
-    ++counts_.stale_dropped;
+    ++uses_.counts.stale_dropped;
   else
     record_received_bytes(*request, payload_bytes);
 }
 
 void Rendezvous::end_long(ReceiveRequest& request) {
-  operations_.end(request, {request.matched_source, request.matched_tag, request.wanted},
-                  misfit(request.total, request.matched_source, request.matched_tag, request.into));
+  uses_.operations.end(
+      request, {request.matched_source, request.matched_tag, request.wanted},
+      misfit(request.total, request.matched_source, request.matched_tag, request.into));
 }
 
 void Rendezvous::read_now(ReceiveRequest& waiting) {
@@ -307,7 +308,7 @@ void Rendezvous::read_now(ReceiveRequest& waiting) {
 }
 
 void Rendezvous::forget_sender(ReceiveRequest& request) {
-  sharing_.stop(request);
+  uses_.sharing.stop(request);
   Peer& from = *std::exchange(request.peer, nullptr);
   from.incoming.erase(from.incoming.iterator_to(request));
 }

@@ -28,16 +28,7 @@ class Rendezvous final : public ReadQueue {
     const CoreLoad& load;
     Engine::Counts& counts;
   };
-  explicit Rendezvous(const Uses& uses)
-      : single_copy_(uses.single_copy),
-        log_(uses.log),
-        send_ids_(uses.send_ids),
-        output_(uses.output),
-        operations_(uses.operations),
-        failures_(uses.failures),
-        sharing_(uses.sharing),
-        load_(uses.load),
-        counts_(uses.counts) {}
+  explicit Rendezvous(const Uses& uses) : uses_(uses) {}
 
   // --- at the sender
   wire::ReadyToSend announce(SendRequest& request);
@@ -84,15 +75,7 @@ class Rendezvous final : public ReadQueue {
   void record_received_bytes(ReceiveRequest& request, std::size_t bytes);
   void end_long(ReceiveRequest& request);
 
-  const bool single_copy_;
-  const base::Log* const log_;
-  IdTable<SendRequest>& send_ids_;
-  PacketOutput& output_;
-  OperationEnder& operations_;
-  PeerFailures& failures_;
-  CopySharing& sharing_;
-  const CoreLoad& load_;
-  Engine::Counts& counts_;
+  const Uses uses_;
 
   IdTable<ReceiveRequest> receive_ids_;
   RequestList<ReceiveRequest, Streaming> reads_;

@@ -34,7 +34,7 @@ struct ByteRange {
 /// idle, and many small parts would take longer.
 bool SharedCopies::is_for_two(const ReceiveRequest& request, bool sends_long) const {
   return request.wanted >= kMinShared && request.into.is_one_run() && request.peer->can_write &&
-         !sends_long && !load_.is_oversubscribed();
+         !sends_long && !uses_.load.is_oversubscribed();
 }
 
 /// Return false if the two processes share no memory. Otherwise the request may be gone.
@@ -50,7 +50,7 @@ bool SharedCopies::begin(ReceiveRequest& request) {
   wanted.send = request.remote_send;
   wanted.address = reinterpret_cast<std::uintptr_t>(request.into.window(0, 1).data());
   wanted.bytes = request.wanted;
-  output_.transmit(from, wanted);
+  uses_.output.transmit(from, wanted);
   return true;
 }
 
@@ -64,7 +64,7 @@ SharedCopies::State SharedCopies::copy(ReceiveRequest& request) {
     auto read = from.transport->try_read(*from.link, request.remote_address + own.offset,
                                          request.into.window(own.offset, own.bytes));
     if (!read && read.error().error_class() == base::ErrorClass::proc_aborted) {
-      failures_.fail_link(from, read.error());
+      uses_.failures.fail_link(from, read.error());
       return State::moved;
     }
     request.shared_copy->heartbeat(base::now_ns());
@@ -97,7 +97,7 @@ void SharedCopies::end(ReceiveRequest& request) {
       [](const ReceiveRequest& other) { return other.waits_for_shared_copy; });
   if (next == from.incoming.end()) return;
   from.shared = &*next;
-  reads_.read_now(*next);
+  uses_.reads.read_now(*next);
 }
 
 /// Cancel the reservation of the shared copy: the message that has it and all that wait for it are
@@ -105,7 +105,7 @@ void SharedCopies::end(ReceiveRequest& request) {
 void SharedCopies::give_up(Peer& from) {
   from.shared = nullptr;
   for (ReceiveRequest& request : from.incoming)
-    if (request.waits_for_shared_copy) reads_.read_now(request);
+    if (request.waits_for_shared_copy) uses_.reads.read_now(request);
 }
 
 /// Release the shared copy of a receive that ends early. First wait until a sender that is writing
@@ -117,16 +117,16 @@ void SharedCopies::stop(ReceiveRequest& request) {
     request.parts -= request.shared_copy->close(request.generation);
     const bool is_gone = request.peer->failure.has_value();
     while (!is_gone && !request.shared_copy->is_complete(request.parts) &&
-           !router_->has_died(request.peer->process))
+           !uses_.router->has_died(request.peer->process))
       sched_yield();
   }
   end(request);
 }
 
 void SharedCopies::on_share(const wire::Share& header) {
-  SendRequest* request = send_ids_.find(header.send);
+  SendRequest* request = uses_.send_ids.find(header.send);
   if (request == nullptr || request->streaming || header.bytes > request->data.bytes()) {
-    ++counts_.stale_dropped;
+    ++uses_.counts.stale_dropped;
     return;
   }
   shares_.push_back(header);
@@ -147,7 +147,7 @@ int SharedCopies::write_some(bool has_reads) {
 
 /// Return false if nothing is left to write, or the part is not ours.
 bool SharedCopies::write_parts(const wire::Share& share) {
-  SendRequest* request = send_ids_.find(share.send);
+  SendRequest* request = uses_.send_ids.find(share.send);
   if (request == nullptr || request->peer == nullptr || request->peer->link == nullptr)
     return false;
   transport::Transport& transport = *request->peer->transport;
@@ -165,7 +165,7 @@ bool SharedCopies::write_parts(const wire::Share& share) {
   const bool is_written = written && *written == transport::Attempt::done;
   if (is_written) {
     copy->report_written(share.generation, parts.count);
-    counts_.parts_written += parts.count;
+    uses_.counts.parts_written += parts.count;
   } else {
     copy->report_refused(share.generation, parts.count);
   }

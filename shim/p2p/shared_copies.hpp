@@ -26,14 +26,7 @@ class SharedCopies final : public CopySharing {
     const CoreLoad& load;
     Engine::Counts& counts;
   };
-  explicit SharedCopies(const Uses& uses)
-      : router_(uses.router),
-        send_ids_(uses.send_ids),
-        output_(uses.output),
-        failures_(uses.failures),
-        reads_(uses.reads),
-        load_(uses.load),
-        counts_(uses.counts) {}
+  explicit SharedCopies(const Uses& uses) : uses_(uses) {}
 
   // --- at the receiver
   bool is_for_two(const ReceiveRequest& request, bool sends_long) const override;
@@ -52,13 +45,7 @@ class SharedCopies final : public CopySharing {
   void end(ReceiveRequest& request);
   bool write_parts(const wire::Share& share);
 
-  Router* const router_;
-  const IdTable<SendRequest>& send_ids_;
-  PacketOutput& output_;
-  PeerFailures& failures_;
-  ReadQueue& reads_;
-  const CoreLoad& load_;
-  Engine::Counts& counts_;
+  const Uses uses_;
   std::deque<wire::Share> shares_;  ///< messages of ours that their receivers read and we may write
 };
 

@@ -38,15 +38,13 @@ class WaitLoop final : public CoreLoad {
  public:
   /// Collaborators of the part; all must outlive it.
   struct Uses {
-    const base::Settings& settings;
-    bool is_oversubscribed;
     EngineLock& lock;
     Transports& transports;
     Engines& engines;
     const WaitReporter& reporter;
     RoundActions& actions;
   };
-  explicit WaitLoop(const Uses& uses);
+  WaitLoop(const Uses& uses, const base::Settings& settings, bool is_oversubscribed);
 
   /// Make one round; return the number of packets moved. Thorough: poll every transport.
   [[gnu::hot]] base::Result<int> round(bool thorough);
@@ -63,7 +61,7 @@ class WaitLoop final : public CoreLoad {
   /// True if registered work allows short sleeps only.
   bool needs_polling() const { return work_.needs_polling(); }
   /// Return the number of threads that sleep in the engine; a hint.
-  int sleepers() const { return lock_.sleepers(); }
+  int sleepers() const { return uses_.lock.sleepers(); }
 
   void set_oversubscribed(bool is_oversubscribed) {
     is_oversubscribed_.store(is_oversubscribed, std::memory_order_relaxed);
@@ -115,12 +113,8 @@ class WaitLoop final : public CoreLoad {
   void run_pre_sleep_work();
   WaitSet make_wait_set();
 
+  const Uses uses_;
   const WaitPlans plans_;
-  EngineLock& lock_;
-  Transports& transports_;
-  Engines& engines_;
-  const WaitReporter& reporter_;
-  RoundActions& actions_;
   std::atomic<bool> is_oversubscribed_;  ///< a hint, pairs with nothing
   /// most threads asleep in this engine that packets wake; further threads sleep for a fixed time
   const int max_woken_threads_;

@@ -33,13 +33,12 @@ struct WaitLoopPart : testing::Test {
     return settings;
   }
   WaitLoop make(const base::Settings& settings) {
-    return WaitLoop({.settings = settings,
-                     .is_oversubscribed = false,
-                     .lock = lock,
+    return WaitLoop({.lock = lock,
                      .transports = transports,
                      .engines = engines,
                      .reporter = reporter,
-                     .actions = rounds});
+                     .actions = rounds},
+                    settings, false);
   }
   StubTransport transport;
   EngineLock lock;
