@@ -71,7 +71,7 @@ class Comm {
   p2p::Context& context() const { return *context_; }
   /// True if no collective on this communicator can succeed any more.
   bool has_failed() const {
-    // acquire: pairs with the release in Core::fail_collectives
+    // acquire: pairs with the release in CollectiveFailures::end_collectives
     return has_failed_->load(std::memory_order_acquire) ||
            (local_ != nullptr && local_->has_failed());
   }

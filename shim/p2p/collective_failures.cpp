@@ -15,12 +15,6 @@ namespace {
 /// the members at distances of powers of two in both directions, which forward the notice.
 constexpr int kMaxDirectNotices = 64;
 
-bool is_notice(const QueuedOutput& queued) {
-  const auto kind = static_cast<wire::PacketType>(queued.header[0]);
-  return !queued.is_control && (kind == wire::PacketType::collectives_failed ||
-                                kind == wire::PacketType::call_after_refusal);
-}
-
 /// Return the ranks that a member notifies.
 std::vector<int> ranks_to_notify(int own_rank, int size) {
   std::vector<int> ranks;
@@ -275,11 +269,9 @@ bool CollectiveFailures::has_sent_notices() const {
   return uses_.peers.find_first([](Peer& to) -> Peer* {
     const bool may_read = to.link != nullptr &&
                           to.transport->cooperative_copy_to(*to.link) != nullptr;
-    return may_read && std::ranges::any_of(to.queue, is_notice) ? &to : nullptr;
+    return may_read && std::ranges::any_of(to.queue, &QueuedOutput::is_notice) ? &to : nullptr;
   }) == nullptr;
 }
-
-bool has_only_notices(const Peer& to) { return std::ranges::all_of(to.queue, is_notice); }
 
 /// Check the pending notices about calls (wire::CallAfterRefusal), because this process may have
 /// made the calls meanwhile. Allocates no memory if there are none.

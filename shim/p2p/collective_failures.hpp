@@ -27,11 +27,8 @@
 
 namespace shim::p2p {
 
-/// True if only notices are queued for this peer, and no answer that it waits for.
-bool has_only_notices(const Peer& to);
-
 /// Callers hold the engine's lock.
-class CollectiveFailures final : public CollectiveEnder {
+class CollectiveFailures final : public CollectiveEnder, public MessageRefusal {
  public:
   /// Collaborators of the part; all must outlive it.
   struct Uses {
@@ -67,8 +64,7 @@ class CollectiveFailures final : public CollectiveEnder {
 
   // --- revocation (collective_failures_revocation.cpp)
   void revoke(Context& context);
-  /// Refuse a message that arrives, or is queued, for a revoked communicator.
-  void refuse(const MessageInfo& info);
+  void refuse(const MessageInfo& info) override;
   void refuse_unexpected(Context& context);
   void on_refused(const wire::Refused& header);
 

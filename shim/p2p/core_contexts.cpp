@@ -12,15 +12,15 @@ void ContextDeleter::operator()(Context* context) const {
   }
   Guard guard = core->enter();
   context->is_owned = false;
-  core->drop(*context);
+  context->drop();
 }
 
 Context* Core::make_context(ContextSpec context_spec) {
   auto context = std::make_unique<Context>(this, std::move(context_spec));
-  for (StoredMessage* message : contexts_.add(*context)) {
+  for (StoredMessage* message : contexts.add(*context)) {
     if (message->source >= context->size) {
       ++counts.stale_dropped;
-      unexpected_.free(*message);
+      unexpected.free(*message);
     } else {
       context->matching(message->plane).add(*message);
     }
@@ -34,7 +34,7 @@ void Context::destroy() { core->destroy_context(*this); }
 void Core::destroy_context(Context& context) {
   failed_members.drop_unacknowledged(context);
   collective_failures.refuse_unexpected(context);
-  contexts_.remove(context);
+  contexts.remove(context);
   delete &context;
 }
 
@@ -42,32 +42,30 @@ void Core::drop_all(const std::vector<StoredMessage*>& messages) {
   for (StoredMessage* message : messages) {
     ++counts.stale_dropped;
     collective_failures.refuse(message->info);
-    unexpected_.free(*message);
+    unexpected.free(*message);
   }
 }
 
 void Core::set_first_base(std::uint32_t base) {
-  drop_all(contexts_.set_first_base(base));
+  drop_all(contexts.set_first_base(base));
   collective_failures.drop_early_notices();
 }
 
 void Core::skip_base(std::uint32_t base) {
-  drop_all(contexts_.skip_base(base));
+  drop_all(contexts.skip_base(base));
   collective_failures.drop_early_notices();
 }
 
 Core::Core(EngineSpec engine_spec)
     : spec(std::move(engine_spec)),
-      engines_(spec.engines ? spec.engines : std::make_shared<Engines>()),
-      origin_(wire::SenderNumber::of(spec.self)),
-      may_match_in_provider_(spec.settings.matching == "provider") {
-  for (transport::Transport* transport : spec.transports) add_transport(*transport);
+      engines_(spec.engines ? spec.engines : std::make_shared<Engines>()) {
+  for (transport::Transport* transport : spec.transports) transports.add(*transport);
   engines_->add(loop);  // from here on threads in other engines may poll this one
 }
 
 Core::~Core() {
   engines_->remove(loop);
-  peers_.for_each([&](Peer& peer) {
+  peers.for_each([&](Peer& peer) {
     // the sender must stop writing to the receive buffer before the program reuses it
     if (peer.shared != nullptr) shared_copies.stop(*peer.shared);
     // the provider must stop using the buffers of its receives
@@ -77,15 +75,11 @@ Core::~Core() {
     }
   });
   std::vector<Context*> ownerless;
-  contexts_.for_each([&](Context& context) {
+  contexts.for_each([&](Context& context) {
     context.core = nullptr;
     if (!context.is_owned) ownerless.push_back(&context);
   });
   for (Context* context : ownerless) delete context;
-}
-
-void Core::log(base::LogLevel level, const std::string& text) const {
-  if (spec.log != nullptr && spec.log->wants(level)) spec.log->write(level, text);
 }
 
 }  // namespace shim::p2p

@@ -6,26 +6,19 @@
 
 namespace shim::p2p {
 
-int Core::poll_all(bool thorough, base::Status& status) {
-  const auto polled = transports_.poll(
-      thorough, *this, status, [this] { return expected_ != nullptr && expected_->is_received; });
-  if (polled.is_complete) bytes_since_poll_ = 0;
-  return polled.packets;
-}
-
 int Core::progress_all(Guard& guard, bool thorough, base::Status& status) {
-  if (may_match_in_provider_) {
+  if (provider.is_enabled()) {
     provider.progress();
     if (cancelling.has_deferred()) cancelling.reply_to_deferred();
   }
-  int moved = poll_all(thorough, status);
-  if (!busy_.empty()) moved += push_all();
+  int moved = receiving.poll_all(thorough, status);
+  if (output.has_waiting()) moved += output.push_all();
   if (rendezvous.has_reads()) moved += rendezvous.read_some();
   if (shared_copies.has_writes()) moved += shared_copies.write_some(rendezvous.has_reads());
-  if (!unrouted_.empty()) route_waiting(guard);
-  if (inbox_.has_work()) {
+  if (links.has_requests()) links.open_requested(guard);
+  if (inbox.has_work()) {
     guard.unlock();
-    inbox_.handle();
+    inbox.handle();
     guard.lock();
   }
   return moved;
@@ -43,21 +36,33 @@ void Core::poll_active() {
     const EngineLock::Scope lock(lock_);
     if (!loop.is_round_due_after_poll()) {
       base::Status status;
-      poll_all(false, status);
+      receiving.poll_all(false, status);
       return;
     }
   }
   static_cast<void>(loop.round(false));
 }
 
+void Core::complete_overdue() {
+  cancelling.complete_abandoned();
+  collective_failures.recheck_pending_notices();
+}
+
+/// Process the packets of members: after a failure notice, the data read from them may be invalid.
+void Core::confirm_reads(Context& context) {
+  context.has_unconfirmed_reads.store(false, std::memory_order_relaxed);
+  base::Status status;
+  receiving.poll_all(true, status);  // an error is left to the next round
+}
+
 bool Core::is_flushed() {
   Guard guard = enter();
-  if (unfinished_released != 0) return false;
-  const Peer* const with_output = peers_.find_first([&](Peer& peer) -> Peer* {
+  if (sending.has_released()) return false;
+  const Peer* const with_output = peers.find_first([&](Peer& peer) -> Peer* {
     const bool has_output = !peer.queue.empty() || !peer.streams.empty();
     return has_output && spec.router->receives_packets(peer.process) ? &peer : nullptr;
   });
-  return with_output == nullptr && transports_.are_flushed();
+  return with_output == nullptr && transports.are_flushed();
 }
 
 /// A poll for another message may have received control messages, or the beginning of one.
@@ -65,8 +70,8 @@ bool Core::has_handled_all_control() {
   std::vector<base::ProcessId> senders;
   {
     Guard guard = enter();
-    if (inbox_.has_work()) return false;
-    peers_.for_each([&](const Peer& peer) {
+    if (inbox.has_work()) return false;
+    peers.for_each([&](const Peer& peer) {
       if (!peer.control_part.empty() && !peer.failure) senders.push_back(peer.process);
     });
   }

@@ -58,8 +58,7 @@ class Liveness final : public PeerFailures {
   /// @param how the process ended; nothing: end_of() decides
   void fail(Peer& gone, const base::Error& reason, std::optional<ProcessEnd> how = std::nullopt);
   void fail_link(Peer& from, const base::Error& why) override;
-  /// Handle the error with which a link rejected a packet.
-  void on_send_error(Peer& to, const base::Error& reason);
+  void on_send_error(Peer& to, const base::Error& reason) override;
   /// Return why the last link to a process was given up; null if there is another, or never was
   /// one.
   const base::Error* link_failure_reason(base::ProcessId process) const;

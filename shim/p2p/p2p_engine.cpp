@@ -16,13 +16,13 @@ Engine::~Engine() = default;
 
 void Engine::add_transport(transport::Transport& transport) {
   Guard guard = core_->enter();
-  core_->add_transport(transport);
+  core_->transports.add(transport);
 }
 
 void Progress::set_oversubscribed(bool is_oversubscribed) {
   core_->loop.set_oversubscribed(is_oversubscribed);
 }
-void Engine::release_ownership() { core_->release_ownership(); }
+void Engine::release_ownership() { core_->lock().release_ownership(); }
 
 bool Progress::may_spin() const { return core_->loop.plan().spin > 0; }
 
@@ -43,56 +43,24 @@ void Engine::skip_base(std::uint32_t base) {
   core_->skip_base(base);
 }
 
-base::Status PointToPoint::send(Context& context, const types::ConstBuffer& data, int dest, int tag,
-                                SendMode mode, Plane plane) {
-  if (dest == kProcNull) return {};
-  if (mode != SendMode::synchronous) [[likely]] {
-    const EngineLock::Scope lock(core_->lock());
-    if (core_->send_at_once(context, data, dest, tag, plane)) [[likely]]
-      return {};
-  }
-  return core_->send_slowly({&context, dest, tag, plane}, data, mode);
-}
-
 base::Result<Request*> PointToPoint::isend(Context& context, const types::ConstBuffer& data,
                                            int dest, int tag, SendMode mode, Plane plane) {
   Guard guard = core_->enter();
   return core_->begin(
-      *core_->sends.make(core_, MessageAddress{&context, dest, tag, plane}, data, mode), guard,
+      *core_->sending.make(core_, MessageAddress{&context, dest, tag, plane}, data, mode), guard,
       false);
-}
-
-base::Result<Request*> PointToPoint::send_or_start(Context& context, const types::ConstBuffer& data,
-                                                   int dest, int tag, Plane plane, Caller caller,
-                                                   bool keeps_copy) {
-  if (dest == kProcNull) return nullptr;
-  Guard guard = core_->enter();
-  if (core_->send_at_once(context, data, dest, tag, plane)) [[likely]]
-    return nullptr;
-  SendRequest* request = core_->sends.make(core_, MessageAddress{&context, dest, tag, plane}, data,
-                                           SendMode::standard);
-  request->caller = caller;
-  if (keeps_copy) request->keep_copy();
-  return core_->started(core_->start(*request, guard), *request);
-}
-
-bool PointToPoint::send_at_once(Context& context, const types::ConstBuffer& data, int dest,
-                                int tag) {
-  if (dest == kProcNull) return true;
-  const EngineLock::Scope lock(core_->lock());
-  return core_->send_at_once(context, data, dest, tag, Plane::user);
 }
 
 Request* PointToPoint::request_of(Context& context, const InlineSent& inline_sent) {
   Guard guard = core_->enter();
-  return core_->request_of(context, inline_sent);
+  return core_->sending.request_of(core_, context, inline_sent);
 }
 
 base::Result<Request*> PointToPoint::isend_copied(Context& context, const types::ConstBuffer& data,
                                                   int dest, int tag, Plane plane) {
   Guard guard = core_->enter();
-  return core_->begin(*core_->sends.make(core_, MessageAddress{&context, dest, tag, plane}, data,
-                                         SendMode::standard),
+  return core_->begin(*core_->sending.make(core_, MessageAddress{&context, dest, tag, plane}, data,
+                                           SendMode::standard),
                       guard, true);
 }
 
@@ -122,34 +90,34 @@ std::optional<base::Result<MessageStatus>> PointToPoint::recv_at_once(Context& c
 base::Result<Request*> PointToPoint::irecv(Context& context, const types::Buffer& into, int source,
                                            int tag, Plane plane, Caller caller) {
   Guard guard = core_->enter();
-  ReceiveRequest* request = core_->receives.make(
+  ReceiveRequest* request = core_->receiving.make(
       core_, MessageAddress{&context, source, tag, plane}, into);
   request->caller = caller;
   if (source == kProcNull) {
     request->complete(kNoMessage);
     return request;
   }
-  return core_->started(core_->start(*request), *request);
+  return core_->started(core_->receiving.start(*request), *request);
 }
 
 base::Result<Request*> PointToPoint::send_init(Context& context, const types::ConstBuffer& data,
                                                int dest, int tag, SendMode mode) {
   Guard guard = core_->enter();
-  SendRequest* request = core_->sends.make(core_, MessageAddress{&context, dest, tag, Plane::user},
-                                           data, mode);
+  SendRequest* request = core_->sending.make(
+      core_, MessageAddress{&context, dest, tag, Plane::user}, data, mode);
   request->make_persistent();
-  core_->retain(context);
+  context.retain();
   return request;
 }
 
 base::Result<Request*> PointToPoint::recv_init(Context& context, const types::Buffer& into,
                                                int source, int tag) {
   Guard guard = core_->enter();
-  ReceiveRequest* request = core_->receives.make(
+  ReceiveRequest* request = core_->receiving.make(
       core_, MessageAddress{&context, source, tag, Plane::user}, into);
   request->make_persistent();
   request->outlives_failures = true;
-  core_->retain(context);
+  context.retain();
   return request;
 }
 
@@ -167,17 +135,17 @@ base::Status Progress::wait(Request& request) {
 
 base::Status ControlChannel::send_control(base::ProcessId to, std::vector<std::byte> bytes) {
   Guard guard = core_->enter();
-  Peer& peer = core_->peer(to);
-  if (peer.link == nullptr) SHIM_TRY(core_->route(peer, guard));
-  core_->queue_control(peer, std::move(bytes));
+  Peer& peer = core_->peers.at(to);
+  if (peer.link == nullptr) SHIM_TRY(core_->links.open(peer, guard));
+  core_->output.queue_control(peer, std::move(bytes));
   return {};
 }
 
 base::Status ControlChannel::prepare_send(base::ProcessId process) {
   Guard guard = core_->enter();
-  Peer& peer = core_->peer(process);
+  Peer& peer = core_->peers.at(process);
   if (peer.link != nullptr) return {};
-  return core_->route(peer, guard);
+  return core_->links.open(peer, guard);
 }
 
 base::Result<transport::Presence> ControlChannel::presence_at(const Route& route) {
@@ -187,7 +155,7 @@ base::Result<transport::Presence> ControlChannel::presence_at(const Route& route
 }
 
 void ControlChannel::set_control_handler(ControlHandler handler) {
-  core_->inbox().set_handler(std::move(handler));
+  core_->inbox.set_handler(std::move(handler));
 }
 
 std::string ControlChannel::link_failure_reason(base::ProcessId process) const {
@@ -226,6 +194,14 @@ base::Result<bool> Progress::wait_until(const std::function<bool()>& condition,
   return core_->loop.wait(condition, subject, deadline);
 }
 
+namespace {
+/// True if no receive that was freed while active is in progress; in this context, if not null.
+bool has_no_freed_receives(Core& core, const Context* context) {
+  Guard guard = core.enter();
+  return context == nullptr ? core.receiving.has_no_freed() : core.receiving.has_no_freed(*context);
+}
+}  // namespace
+
 bool Progress::flush(base::Deadline deadline) {
   WaitFor subject("sent messages to leave this process");
   auto flushed = core_->loop.wait([this] { return core_->is_flushed(); }, subject, deadline);
@@ -235,7 +211,7 @@ bool Progress::flush(base::Deadline deadline) {
 bool Progress::flush(const Context& context, base::Deadline deadline) {
   WaitFor subject("sent messages to leave this process, and for messages of freed receives");
   auto flushed = core_->loop.wait(
-      [&] { return core_->has_no_freed_receives(context) && core_->is_flushed(); }, subject,
+      [&] { return has_no_freed_receives(*core_, &context) && core_->is_flushed(); }, subject,
       deadline);
   return flushed && *flushed;
 }
@@ -247,7 +223,8 @@ bool Progress::flush_all(base::Deadline deadline) {
 }
 
 bool Progress::is_quiet() {
-  return core_->has_no_freed_receives() && core_->has_handled_all_control() && core_->is_flushed();
+  return has_no_freed_receives(*core_, nullptr) && core_->has_handled_all_control() &&
+         core_->is_flushed();
 }
 
 Engine::Counts Engine::counts() const {
@@ -257,7 +234,7 @@ Engine::Counts Engine::counts() const {
 
 std::vector<Engine::TransportCounts> Engine::transport_counts() const {
   Guard guard = core_->enter();
-  return core_->transport_counts();
+  return core_->transports.counts();
 }
 
 }  // namespace shim::p2p

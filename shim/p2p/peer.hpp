@@ -21,7 +21,13 @@ struct QueuedOutput {
   std::vector<std::byte> control;  ///< a whole control message, split into packets as it is sent
   std::uint64_t control_sent = 0;
   bool is_control = false;
+
+  /// True for a notice about collectives that fail (docs/decisions/0002, 0012).
+  bool is_notice() const;
 };
+
+/// True if the packet carries a whole message.
+bool carries_message(transport::ConstSpan header);
 
 struct Peer {
   explicit Peer(base::ProcessId process_id) : process(process_id) {}
@@ -38,7 +44,7 @@ struct Peer {
   bool can_write = true;      ///< false once the two processes cannot share the copying
   bool throttles_us = false;  ///< it has throttled us: it has too many unexpected messages
   bool is_throttled = false;  ///< we have throttled it: we have too many unexpected messages
-  bool is_busy = false;       ///< in the engine's list of peers with output
+  bool is_busy = false;       ///< in the engine's list of peers for which output waits
   bool needs_route = false;   ///< in the engine's list of peers without a route
   std::optional<base::Error> failure;
   /// messages between us were lost; one may have matched a receive from any source
@@ -58,6 +64,11 @@ struct Peer {
 
   /// True if a packet may be passed to the link without overtaking another one.
   bool is_clear() const { return link != nullptr && queue.empty(); }
+  /// Try to send a packet over the link; over its matcher if a provider matches the packet.
+  [[gnu::hot]] base::Result<transport::Attempt> try_send(transport::ConstSpan header,
+                                                         transport::ConstSpan payload);
+  /// True if only notices are queued for this peer, and no answer that it waits for.
+  bool has_only_notices() const;
 };
 
 }  // namespace shim::p2p

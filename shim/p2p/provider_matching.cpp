@@ -56,7 +56,7 @@ bool ProviderMatching::may_match(Context& context, int source, Plane plane) {
   Peer& from = uses_.peers.at(context, source);
   if (from.process == uses_.self || from.failure) return false;
   if (from.link == nullptr) {
-    uses_.receives.request_route(from);
+    uses_.routes.request_route(from);
     return true;
   }
   if (!from.transport->may_match()) return false;

@@ -18,7 +18,7 @@
 namespace shim::p2p {
 
 /// Callers hold the engine's lock.
-class ProviderMatching {
+class ProviderMatching final : public ProviderPosting {
  public:
   /// Collaborators of the part; all must outlive it.
   struct Uses {
@@ -26,6 +26,7 @@ class ProviderMatching {
     bool is_enabled;  ///< transports may match
     Transports& transports;
     Peers& peers;
+    RouteRequests& routes;
     OperationEnder& operations;
     ProviderReceives& receives;
     Engine::Counts& counts;
@@ -33,18 +34,15 @@ class ProviderMatching {
   explicit ProviderMatching(const Uses& uses) : uses_(uses) {}
 
   [[gnu::always_inline]] bool is_enabled() const { return uses_.is_enabled; }
-  [[gnu::hot]] bool may_match(Context& context, int source, Plane plane);
+  [[gnu::hot]] bool may_match(Context& context, int source, Plane plane) override;
 
   // --- receives
-  bool start(ReceiveRequest& request);
-  void add_posted(ReceiveRequest& request);
-  void remove_posted(ReceiveRequest& request);
-  /// Stop the provider from using the buffer of a receive that has been posted to it.
-  void detach(ReceiveRequest& request);
-  void cancel(ReceiveRequest& request);
-  /// For a probe that found nothing: true if the message may be in a transport that matches, which
-  /// then hands it over.
-  bool drain_for_probe(Context& context, int source);
+  bool start(ReceiveRequest& request) override;
+  void add_posted(ReceiveRequest& request) override;
+  void remove_posted(ReceiveRequest& request) override;
+  void detach(ReceiveRequest& request) override;
+  void cancel(ReceiveRequest& request) override;
+  bool drain_for_probe(Context& context, int source) override;
   [[gnu::hot]] void progress();
 
   // --- outcome of receives that were posted to the provider

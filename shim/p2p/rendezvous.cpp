@@ -27,7 +27,6 @@ constexpr std::size_t kPiecesAtOnce = 128;
 
 }  // namespace
 
-/// Return the announcement of a message whose data stays here until the receiver wants it.
 wire::ReadyToSend Rendezvous::announce(SendRequest& request) {
   ++uses_.counts.rendezvous_sent;
   request.is_long = true;
@@ -98,7 +97,7 @@ void Rendezvous::begin(ReceiveRequest& request, const MessageInfo& info, Peer& f
   if (from.link != nullptr) {
     read_chunk(request);
   } else {
-    uses_.output.request_route(from);
+    uses_.routes.request_route(from);
   }
 }
 
@@ -307,7 +306,16 @@ void Rendezvous::read_now(ReceiveRequest& waiting) {
   reads_.push_back(waiting);
 }
 
-void Rendezvous::forget_sender(ReceiveRequest& request) {
+void Rendezvous::forget(SendRequest& request) {
+  if (std::exchange(request.is_long, false)) --long_sends_;
+  request.offer.reset();
+}
+
+void Rendezvous::forget(ReceiveRequest& request) {
+  if (request.id != 0) receive_ids_.remove(std::exchange(request.id, 0));
+  if (std::exchange(request.reading, false)) reads_.erase(reads_.iterator_to(request));
+  request.read.reset();
+  if (request.peer == nullptr) return;
   uses_.sharing.stop(request);
   Peer& from = *std::exchange(request.peer, nullptr);
   from.incoming.erase(from.incoming.iterator_to(request));

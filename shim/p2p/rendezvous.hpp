@@ -14,7 +14,7 @@
 namespace shim::p2p {
 
 /// Callers hold the engine's lock.
-class Rendezvous final : public ReadQueue {
+class Rendezvous final : public ReadQueue, public LongSends, public LongReceives {
  public:
   /// Collaborators of the part; all must outlive it.
   struct Uses {
@@ -22,6 +22,7 @@ class Rendezvous final : public ReadQueue {
     const base::Log* log;  ///< may be null
     IdTable<SendRequest>& send_ids;
     PacketOutput& output;
+    RouteRequests& routes;
     OperationEnder& operations;
     PeerFailures& failures;
     CopySharing& sharing;
@@ -31,17 +32,12 @@ class Rendezvous final : public ReadQueue {
   explicit Rendezvous(const Uses& uses) : uses_(uses) {}
 
   // --- at the sender
-  wire::ReadyToSend announce(SendRequest& request);
+  wire::ReadyToSend announce(SendRequest& request) override;
   void on_clear_to_send(const wire::ClearToSend& header);
-  /// Remove a send that ends.
-  void forget(SendRequest& request) {
-    if (std::exchange(request.is_long, false)) --long_sends_;
-    request.offer.reset();
-  }
+  void forget(SendRequest& request) override;
 
   // --- at the receiver
-  /// Receive the message that this announcement has matched.
-  void begin(ReceiveRequest& request, const MessageInfo& info, Peer& from);
+  void begin(ReceiveRequest& request, const MessageInfo& info, Peer& from) override;
   bool has_reads() const { return !reads_.empty(); }
   /// Return the number of messages that have made progress.
   int read_some();
@@ -50,13 +46,7 @@ class Rendezvous final : public ReadQueue {
   // See transport::Sink.
   std::optional<transport::Placement> place(transport::ConstSpan beginning, std::size_t bytes);
   void on_placed(transport::ConstSpan header, std::size_t payload_bytes);
-  /// Remove a receive that ends; forget_sender() if it has a peer, too.
-  void forget(ReceiveRequest& request) {
-    if (request.id != 0) receive_ids_.remove(std::exchange(request.id, 0));
-    if (std::exchange(request.reading, false)) reads_.erase(reads_.iterator_to(request));
-    request.read.reset();
-  }
-  void forget_sender(ReceiveRequest& request);
+  void forget(ReceiveRequest& request) override;
 
  private:
   bool sends_long() const { return long_sends_ != 0; }

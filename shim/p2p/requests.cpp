@@ -2,7 +2,7 @@
 // Implements the life cycle of a request: activation, completion, release.
 #include "shim/p2p/requests.hpp"
 
-#include <algorithm>
+#include <string>
 
 #include "shim/base/copy_between_cores.hpp"
 #include "shim/base/older_compilers.hpp"
@@ -109,33 +109,6 @@ bool Request::release_if_done() {
   return false;
 }
 
-/// Add a receive of the program that was freed while active, unless this process alone could send
-/// its message.
-void Core::record_freed_receive(ReceiveRequest& request) {
-  if (request.address.plane != Plane::user) return;
-  if (request.posted) {
-    const Context& context = *request.address.context;
-    const int source = request.address.rank;
-    if (source == kAnySource ? context.size == 1 : context.spec.members->at(source) == spec.self)
-      return;
-  }
-  request.is_freed_while_active = true;
-  freed_receives.insert(&request);
-}
-
-bool Core::has_no_freed_receives() {
-  Guard guard = enter();
-  return freed_receives.empty();
-}
-
-/// True if no receive that was freed while active is posted in this context or matched.
-bool Core::has_no_freed_receives(const Context& context) {
-  Guard guard = enter();
-  return std::ranges::none_of(freed_receives, [&](const ReceiveRequest* request) {
-    return (!request->posted && !request->with_provider) || request->address.context == &context;
-  });
-}
-
 void SendRequest::keep_copy() {
   copy = base::make_unique_for_overwrite<std::byte[]>(data.bytes());
   data.copy_part(0, {copy.get(), static_cast<std::size_t>(data.bytes())});
@@ -157,35 +130,52 @@ base::Status SendRequest::on_cancel() {
 }
 
 void SendRequest::on_release() {
-  if (!release_if_done()) ++core().unfinished_released;
+  if (!release_if_done()) core().sending.count_released();
 }
 
 void SendRequest::dispose() {
-  if (is_persistent()) core().drop(*address.context);
-  core().sends.release(this);
+  if (is_persistent()) address.context->drop();
+  core().sending.free(*this);
 }
 
 base::Status ReceiveRequest::on_start() {
   Guard guard = core().enter();
-  if (address.rank != kProcNull) return core().start(*this);
+  if (address.rank != kProcNull) return core().receiving.start(*this);
   complete({.source = kProcNull, .tag = kAnyTag});
   return {};
 }
 
 base::Status ReceiveRequest::on_cancel() {
   Guard guard = core().enter();
-  core().cancel(*this);
+  core().receiving.cancel(*this);
   return {};
 }
 
 void ReceiveRequest::on_release() {
-  if (!release_if_done()) core().record_freed_receive(*this);
+  if (!release_if_done()) core().receiving.record_freed(*this);
 }
 
 void ReceiveRequest::dispose() {
-  if (is_freed_while_active) core().freed_receives.erase(this);
-  if (is_persistent()) core().drop(*address.context);
-  core().receives.release(this);
+  if (is_persistent()) address.context->drop();
+  core().receiving.free(*this);
+}
+
+std::optional<base::Error> misfit(std::uint64_t bytes, int source, int tag,
+                                  const ReceiveBuffer& into) {
+  if (bytes == into.capacity()) return std::nullopt;
+  const auto message = [&] {
+    return "a message of " + std::to_string(bytes) + " bytes from rank " + std::to_string(source) +
+           " with tag " + std::to_string(tag);
+  };
+  if (bytes > into.capacity())
+    return base::Error(base::ErrorClass::truncate, message() + " exceeds the receive buffer of " +
+                                                       std::to_string(into.capacity()) + " bytes");
+  if (bytes % into.element_bytes() != 0)
+    return base::Error(base::ErrorClass::type,
+                       message() + " is no multiple of the receiver's element size (" +
+                           std::to_string(into.element_bytes()) +
+                           " bytes); the datatypes of sender and receiver do not match");
+  return std::nullopt;
 }
 
 StoredMessage::StoredMessage(const MessageInfo& from, Plane of_plane)

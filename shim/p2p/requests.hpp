@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sends and receives in progress, and unexpected messages.
-// Plain records; the protocols are in core_send.cpp, core_receive.cpp and rendezvous.hpp,
-// always under the engine's lock.
+// Plain records; the protocols are in sending.hpp, receiving.hpp and rendezvous.hpp, always under
+// the engine's lock.
 #pragma once
 
 #include <array>
@@ -155,7 +155,7 @@ class ReceiveRequest final : public Request,
   bool is_in_drain = false;
   /// program's receive: from any source it stays active if a member fails
   bool outlives_failures = false;
-  bool is_freed_while_active = false;  ///< freed while active: in the engine's set `freed_receives`
+  bool is_freed_while_active = false;  ///< in the set Receiving::freed_
 
   // for a long message, once matched
   Peer* peer = nullptr;  ///< set: in the peer's list of incoming messages

@@ -26,14 +26,24 @@ class PacketOutput {
 
   /// Send the data packets of the peer's long messages for which there is space.
   virtual void push_data(Peer& to) = 0;
-  /// Find the link to a peer in the next round.
-  virtual void request_route(Peer& to) = 0;
+  /// Send what is queued for a peer in the next rounds; its link has been opened.
+  virtual void resume(Peer& to) = 0;
 
  protected:
   ~PacketOutput() = default;
 
  private:
   virtual void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request) = 0;
+};
+
+/// Finds links to peers.
+class RouteRequests {
+ public:
+  /// Find the link to a peer in the next round.
+  virtual void request_route(Peer& to) = 0;
+
+ protected:
+  ~RouteRequests() = default;
 };
 
 /// Ends operations: removes them from all lists, and completes them.
@@ -59,10 +69,75 @@ class SelfDelivery {
   ~SelfDelivery() = default;
 };
 
+/// Polls transports.
+class TransportPolling {
+ public:
+  /// Poll all transports; return the number of packets.
+  virtual int poll_all(base::Status& status) = 0;
+
+ protected:
+  ~TransportPolling() = default;
+};
+
+/// Sends long messages.
+class LongSends {
+ public:
+  /// Return the announcement of a message whose data stays here until the receiver wants it.
+  virtual wire::ReadyToSend announce(SendRequest& request) = 0;
+  /// Remove an announced send that ends.
+  virtual void forget(SendRequest& request) = 0;
+
+ protected:
+  ~LongSends() = default;
+};
+
+/// Receives long messages.
+class LongReceives {
+ public:
+  /// Receive the message that this announcement has matched.
+  virtual void begin(ReceiveRequest& request, const MessageInfo& info, Peer& from) = 0;
+  /// Remove a receive that ends from all lists.
+  virtual void forget(ReceiveRequest& request) = 0;
+
+ protected:
+  ~LongReceives() = default;
+};
+
+/// Refuses messages of communicators that have been revoked or freed.
+class MessageRefusal {
+ public:
+  /// Refuse a message that arrives, or is queued.
+  virtual void refuse(const MessageInfo& info) = 0;
+
+ protected:
+  ~MessageRefusal() = default;
+};
+
+/// Posts receives to a transport that matches.
+class ProviderPosting {
+ public:
+  /// True if a message for such a receive may come from the provider. While the link to its source
+  /// is unknown it may, and the link is requested.
+  virtual bool may_match(Context& context, int source, Plane plane) = 0;
+  /// Post a receive; false if it must be posted in our own queues.
+  virtual bool start(ReceiveRequest& request) = 0;
+  /// Add a receive that has been posted in our queues.
+  virtual void add_posted(ReceiveRequest& request) = 0;
+  virtual void remove_posted(ReceiveRequest& request) = 0;
+  /// Stop the provider from using the buffer of a receive that has been posted to it.
+  virtual void detach(ReceiveRequest& request) = 0;
+  virtual void cancel(ReceiveRequest& request) = 0;
+  /// For a probe that found nothing: true if the message may be in a transport that matches, which
+  /// then hands it over.
+  virtual bool drain_for_probe(Context& context, int source) = 0;
+
+ protected:
+  ~ProviderPosting() = default;
+};
+
 /// Receives, as provider matching uses them.
 class ProviderReceives {
  public:
-  virtual void request_route(Peer& to) = 0;
   /// Deliver the message that the provider has matched with a receive.
   virtual void deliver(ReceiveRequest& request, const MessageInfo& info, Context& context) = 0;
   /// Start a receive again that the provider has ended without a message.
@@ -77,19 +152,19 @@ class PeerFailures {
  public:
   /// Handle a link's report that the process is gone: fail all that depends on it.
   virtual void fail_link(Peer& from, const base::Error& why) = 0;
+  /// Handle the error with which a link rejected a packet.
+  virtual void on_send_error(Peer& to, const base::Error& reason) = 0;
 
  protected:
   ~PeerFailures() = default;
 };
 
 /// The engine, as a check for process deaths uses it.
-class LivenessActions {
+class LivenessActions : public TransportPolling {
  public:
   /// End operations of other parts that wait for nothing but such a check.
   virtual void complete_overdue() = 0;
   virtual base::Status open_link(Peer& to, Route route) = 0;
-  /// Poll all transports; return the number of packets.
-  virtual int poll_all(base::Status& status) = 0;
 
  protected:
   ~LivenessActions() = default;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transports are the transports of an engine, and those among them that a round skips.
+// Transports are the transports of an engine, those among them that a round skips, and the bytes
+// sent since they were polled.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,11 @@ class Transports {
   template <typename IsEnough>
   [[gnu::always_inline]] PollResult poll(bool thorough, transport::Sink& sink, base::Status& status,
                                          const IsEnough& is_enough);
+  /// Count bytes that this process has sent; true if a poll is due, so that a throttle request of
+  /// an overloaded receiver is seen in time.
+  [[gnu::always_inline]] bool is_poll_due(std::uint64_t sent) {
+    return (bytes_since_poll_ += sent + kMinMessageCost) > kMaxBytesBetweenPolls;
+  }
   void skip_none() {
     for (Polled& polled : polled_) polled.skip = 0;
   }
@@ -51,6 +58,8 @@ class Transports {
   static constexpr int kEmptyPollsUntilSkip = 64;
   // … namely once in this many rounds.
   static constexpr int kSkippedRounds = 8;
+  // Bytes sent between two polls. A message counts at least as much as it costs the receiver.
+  static constexpr std::uint64_t kMaxBytesBetweenPolls = 256 * 1024, kMinMessageCost = 512;
 
   struct Polled {
     transport::Transport* transport;
@@ -58,6 +67,7 @@ class Transports {
     int skip = 0;         ///< rounds until the next poll
   };
   std::vector<Polled> polled_;
+  std::uint64_t bytes_since_poll_ = 0;  ///< bytes sent since the last complete poll
 };
 
 template <typename IsEnough>
@@ -84,6 +94,7 @@ inline Transports::PollResult Transports::poll(bool thorough, transport::Sink& s
     polled.empty_polls = *packets != 0 ? 0 : std::min(polled.empty_polls + 1, kEmptyPollsUntilSkip);
     polled.skip = i != 0 && polled.empty_polls == kEmptyPollsUntilSkip ? kSkippedRounds : 0;
   }
+  if (result.is_complete) bytes_since_poll_ = 0;
   return result;
 }
 

@@ -5,7 +5,7 @@
 // messages, and their data stays with it until a receive matches. Announcements are matched in
 // order, so nothing waits behind throttled messages; MPI-4.1 §3.4 lets a standard send wait for its
 // receive. Messages in flight may exceed the limit: those in the connection, and those sent before
-// the sender's next poll (core.hpp).
+// the sender's next poll (Transports::is_poll_due).
 #pragma once
 
 #include <cstdint>

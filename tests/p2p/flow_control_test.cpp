@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kLimit = 64 * 1024;
 constexpr std::size_t kBytes = 1000;
 constexpr int kFlood = 4000, kFloodTag = 5, kOtherTag = 6;
-// Messages that a sender sends before it polls (core.hpp), plus messages that the network holds.
+// Messages that a sender sends before it polls (transports.hpp), plus those that the network holds.
 // The first number is larger for empty messages.
 constexpr int kMaxAfterTheLimit = 175 + 64, kMaxEmptyAfterTheLimit = 512 + 64;
 

@@ -53,11 +53,13 @@ class StubTransport final : public transport::Transport {
   base::Result<transport::Link*> open(transport::ConstSpan) override { return &link; }
   base::Result<transport::Attempt> try_send(transport::Link&, transport::ConstSpan header,
                                             transport::ConstSpan) override {
+    if (fails) return base::Error(base::ErrorClass::other, "a broken link");
     if (attempt == transport::Attempt::done) sent.emplace_back(header.begin(), header.end());
     return attempt;
   }
   base::Result<int> poll(transport::Sink& sink) override {
     ++polls;
+    if (on_poll) on_poll();
     for (const transport::Bytes& packet : std::exchange(arriving, {})) sink.on_packet(packet);
     return packets;
   }
@@ -100,7 +102,8 @@ class StubTransport final : public transport::Transport {
   std::vector<transport::Bytes> sent, arriving;
   transport::ShutdownNotice notice = transport::ShutdownNotice::not_expected;
   int polls = 0, packets = 0, sleeps = 0;
-  bool flushed = true, gone = false, lost_packets = false;
+  std::function<void()> on_poll;  ///< called by each poll; may be empty
+  bool flushed = true, gone = false, lost_packets = false, fails = false;
 
  private:
   Counts counts_;
@@ -126,8 +129,8 @@ class ToldRouter final : public Router {
   std::set<std::uint32_t> dead, left;
 };
 
-/// Records the packets that a part sends.
-class RecordedOutput final : public PacketOutput {
+/// Records the packets that a part sends, and the links that it asks for.
+class RecordedOutput final : public PacketOutput, public RouteRequests {
  public:
   struct Sent {
     Peer* to;
@@ -143,9 +146,10 @@ class RecordedOutput final : public PacketOutput {
     return wire::read<Header>(taken.front().header);
   }
   void push_data(Peer& to) override { pushed.push_back(&to); }
+  void resume(Peer& to) override { resumed.push_back(&to); }
   void request_route(Peer& to) override { routes.push_back(&to); }
   std::vector<Sent> sent;
-  std::vector<const Peer*> pushed, routes;
+  std::vector<const Peer*> pushed, resumed, routes;
 
  private:
   void transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* request) override {
@@ -158,8 +162,11 @@ class RecordedEnds final : public OperationEnder {
  public:
   void end(SendRequest& request, std::optional<base::Error> error,
            bool cancelled = false) override {
-    if (Peer* const peer = std::exchange(request.peer, nullptr))
+    if (Peer* const peer = std::exchange(request.peer, nullptr)) {
       peer->unfinished.erase(peer->unfinished.iterator_to(request));
+      if (std::exchange(request.streaming, false))
+        peer->streams.erase(peer->streams.iterator_to(request));
+    }
     request.complete({.cancelled = cancelled}, std::move(error));
     sends.push_back(&request);
   }

@@ -40,7 +40,7 @@ class StubMatcher final : public transport::Matcher {
 };
 
 /// Records what happens to receives.
-class RecordedReceives final : public ProviderReceives {
+class RecordedReceives final : public ProviderReceives, public RouteRequests {
  public:
   void request_route(Peer& to) override { routes.push_back(to.process.rank); }
   void deliver(ReceiveRequest& request, const MessageInfo& info, Context&) override {
@@ -92,6 +92,7 @@ struct ProviderMatchingPart : testing::Test {
                          .is_enabled = true,
                          .transports = transports,
                          .peers = peers,
+                         .routes = receives,
                          .operations = ends,
                          .receives = receives,
                          .counts = counts}};

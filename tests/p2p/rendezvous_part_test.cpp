@@ -22,6 +22,7 @@ class ReadsAlone final : public CopySharing, public CoreLoad, public PeerFailure
   void stop(ReceiveRequest&) override {}
   bool is_oversubscribed() const override { return false; }
   void fail_link(Peer& from, const base::Error&) override { failed.push_back(&from); }
+  void on_send_error(Peer&, const base::Error&) override {}
   std::vector<const Peer*> failed;
 };
 
@@ -68,6 +69,7 @@ struct RendezvousPart : testing::Test {
                    .log = nullptr,
                    .send_ids = send_ids,
                    .output = output,
+                   .routes = output,
                    .operations = ends,
                    .failures = others,
                    .sharing = others,

@@ -22,6 +22,7 @@ class RecordedReads final : public ReadQueue, public CoreLoad, public PeerFailur
   }
   bool is_oversubscribed() const override { return oversubscribed; }
   void fail_link(Peer&, const base::Error&) override {}
+  void on_send_error(Peer&, const base::Error&) override {}
   std::vector<const ReceiveRequest*> read;
   bool oversubscribed = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements probes and matched receives (MPI-4.1 §3.8).
+// Implements probes, matched receives (MPI-4.1 §3.8), and waits for a rank without a message.
 #include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
@@ -18,22 +18,6 @@ void record_probe(Context& context, int source) {
   context.probed->is_fresh = true;
 }
 
-}  // namespace
-
-StoredMessage* Core::find_message(Context& context, int source, int tag) {
-  UnexpectedMsg* found = context.matching(Plane::user).find_unexpected(source, tag);
-  if (found == nullptr) provider.drain_for_probe(context, source);
-  return static_cast<StoredMessage*>(found);
-}
-
-void Core::take_message(Context& context, StoredMessage& message) {
-  context.matching(Plane::user).remove(message);
-  message.context = &context;
-  retain(context);
-}
-
-namespace {
-
 /// A call that waits for a message that it does not receive yet.
 class ProbeSubject final : public WaitSubject {
  public:
@@ -46,16 +30,16 @@ class ProbeSubject final : public WaitSubject {
   const MessageAddress from_;
 };
 
-}  // namespace
-
-template <typename Come>
-base::Status Core::await_from(const MessageAddress& from, const Come& condition,
-                              WaitSubject& subject) {
-  const Liveness::AwaitedSource awaited(liveness, from);
+/// Wait until condition() holds, which is evaluated under the lock and depends on this rank's
+/// process; fail once a message can no longer arrive. No lock.
+template <typename Condition>
+base::Status await_from(Core& core, const MessageAddress& from, const Condition& condition,
+                        WaitSubject& subject) {
+  const Liveness::AwaitedSource awaited(core.liveness, from);
   std::optional<base::Error> failure;
-  auto waited = loop.wait(
+  auto waited = core.loop.wait(
       [&] {
-        Guard guard = enter();
+        Guard guard = core.enter();
         if (condition()) return true;
         if (const base::Error* reason = failure_of(from)) failure = reason->clone();
         return failure.has_value();
@@ -66,53 +50,32 @@ base::Status Core::await_from(const MessageAddress& from, const Come& condition,
   return {};
 }
 
+/// Wait for a matching message and call visit(StoredMessage&) under the lock. No lock.
 template <typename Visit>
-base::Status Core::await_message(Context& context, int source, int tag, const Visit& visit) {
+base::Status await_message(Core& core, Context& context, int source, int tag, const Visit& visit) {
   const MessageAddress from{&context, source, tag, Plane::user};
   ProbeSubject subject(from);
   return await_from(
-      from,
+      core, from,
       [&] {
-        StoredMessage* message = find_message(context, source, tag);
+        StoredMessage* message = core.receiving.find_message(context, source, tag);
         if (message != nullptr) visit(*message);
         return message != nullptr;
       },
       subject);
 }
 
-base::Status Progress::wait_for(Context& context, int rank, const std::function<bool()>& condition,
-                                WaitSubject& subject) {
-  return core_->await_from({&context, rank, kAnyTag, Plane::collective}, condition, subject);
-}
-
-base::Result<MessageStatus> PointToPoint::probe(Context& context, int source, int tag) {
-  if (source == kProcNull) return kNoMessage;
-  MessageStatus outcome;
-  SHIM_TRY(core_->await_message(context, source, tag,
-                                [&](StoredMessage& message) { outcome = outcome_of(message); }));
-  return outcome;
-}
-
-base::Result<PointToPoint::Matched> PointToPoint::mprobe(Context& context, int source, int tag) {
-  if (source == kProcNull) return Matched{nullptr, kNoMessage};
-  Matched matched;
-  SHIM_TRY(core_->await_message(context, source, tag, [&](StoredMessage& message) {
-    core_->take_message(context, message);
-    matched = {&message, outcome_of(message)};
-  }));
-  return matched;
-}
-
 /// Visit the message if there is one now, else after one round of progress. A program that probes
-/// in a loop therefore makes progress, and gets an error if the source has died.
+/// in a loop therefore makes progress, and gets an error if the source has died. No lock.
 template <typename Visit>
-base::Result<bool> Core::probe_once(Context& context, int source, int tag, const Visit& visit) {
+base::Result<bool> probe_once(Core& core, Context& context, int source, int tag,
+                              const Visit& visit) {
   const MessageAddress from{&context, source, tag, Plane::user};
   // pass 0 searches the messages that have arrived, pass 1 searches again after a progress round
   for (int round = 0; round < 2; ++round) {
-    if (round == 1) SHIM_TRY(progress());
-    Guard guard = enter();
-    if (StoredMessage* message = find_message(context, source, tag)) {
+    if (round == 1) SHIM_TRY(core.progress());
+    Guard guard = core.enter();
+    if (StoredMessage* message = core.receiving.find_message(context, source, tag)) {
       visit(*message);
       return true;
     }
@@ -122,12 +85,37 @@ base::Result<bool> Core::probe_once(Context& context, int source, int tag, const
   return false;
 }
 
+}  // namespace
+
+base::Status Progress::wait_for(Context& context, int rank, const std::function<bool()>& condition,
+                                WaitSubject& subject) {
+  return await_from(*core_, {&context, rank, kAnyTag, Plane::collective}, condition, subject);
+}
+
+base::Result<MessageStatus> PointToPoint::probe(Context& context, int source, int tag) {
+  if (source == kProcNull) return kNoMessage;
+  MessageStatus outcome;
+  SHIM_TRY(await_message(*core_, context, source, tag,
+                         [&](StoredMessage& message) { outcome = outcome_of(message); }));
+  return outcome;
+}
+
+base::Result<PointToPoint::Matched> PointToPoint::mprobe(Context& context, int source, int tag) {
+  if (source == kProcNull) return Matched{nullptr, kNoMessage};
+  Matched matched;
+  SHIM_TRY(await_message(*core_, context, source, tag, [&](StoredMessage& message) {
+    Receiving::take_message(context, message);
+    matched = {&message, outcome_of(message)};
+  }));
+  return matched;
+}
+
 base::Result<std::optional<MessageStatus>> PointToPoint::iprobe(Context& context, int source,
                                                                 int tag) {
   if (source == kProcNull) return std::optional(kNoMessage);
   std::optional<MessageStatus> outcome;
-  SHIM_TRY(core_->probe_once(context, source, tag,
-                             [&](StoredMessage& message) { outcome = outcome_of(message); }));
+  SHIM_TRY(probe_once(*core_, context, source, tag,
+                      [&](StoredMessage& message) { outcome = outcome_of(message); }));
   return outcome;
 }
 
@@ -135,8 +123,8 @@ base::Result<std::optional<PointToPoint::Matched>> PointToPoint::improbe(Context
                                                                          int source, int tag) {
   if (source == kProcNull) return std::optional(Matched{nullptr, kNoMessage});
   std::optional<Matched> matched;
-  SHIM_TRY(core_->probe_once(context, source, tag, [&](StoredMessage& message) {
-    core_->take_message(context, message);
+  SHIM_TRY(probe_once(*core_, context, source, tag, [&](StoredMessage& message) {
+    Receiving::take_message(context, message);
     matched = {&message, outcome_of(message)};
   }));
   return matched;
@@ -147,7 +135,7 @@ base::Result<MessageStatus> PointToPoint::mrecv(StoredMessage* message, types::B
   ReceiveRequest request(core_, {}, into);
   {
     Guard guard = core_->enter();
-    core_->start_matched(request, *message);
+    core_->receiving.start_matched(request, *message);
   }
   SHIM_TRY(core_->finish(request));
   return request.outcome();
@@ -155,11 +143,11 @@ base::Result<MessageStatus> PointToPoint::mrecv(StoredMessage* message, types::B
 
 base::Result<Request*> PointToPoint::imrecv(StoredMessage* message, types::Buffer into) {
   Guard guard = core_->enter();
-  ReceiveRequest* request = core_->receives.make(core_, MessageAddress{}, into);
+  ReceiveRequest* request = core_->receiving.make(core_, MessageAddress{}, into);
   if (message == nullptr) {
     request->complete(kNoMessage);
   } else {
-    core_->start_matched(*request, *message);
+    core_->receiving.start_matched(*request, *message);
   }
   return request;
 }
