@@ -13,6 +13,7 @@ import textwrap
 
 # Picture and the page with its table.
 PATHS = {
+    "docs/developer/send_path.dot": "docs/developer/sending.md",
     "docs/developer/allreduce_path.dot": "docs/developer/collectives.md",
 }
 _ROW = re.compile(r"^\| (\d+)([a-z]?) \| `([^`]+)` \| `([^`]+)` \| (.+) \|$", re.MULTILINE)
