@@ -10,8 +10,17 @@ file(READ ${BUILD}/install/prefix prefix)
 
 set(folders)
 foreach(manifest IN LISTS manifests)
-  file(STRINGS ${manifest} files)
+  # Not file(STRINGS), which ends a line at each byte that is not ASCII.
+  file(READ ${manifest} files)
+  string(REPLACE ";" "\\;" files "${files}")
+  string(REGEX REPLACE "\n+$" "" files "${files}")
+  string(REPLACE "\n" ";" files "${files}")
   foreach(file IN LISTS files)
+    string(FIND "${file}" "${prefix}/" begins)
+    if(NOT begins EQUAL 0)
+      message(FATAL_ERROR "${manifest} names ${file}, which is not in ${prefix}; remove the "
+                          "installation by hand")
+    endif()
     if(EXISTS "$ENV{DESTDIR}${file}" OR IS_SYMLINK "$ENV{DESTDIR}${file}")
       message(STATUS "Removing: $ENV{DESTDIR}${file}")
       file(REMOVE "$ENV{DESTDIR}${file}")

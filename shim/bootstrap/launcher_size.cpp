@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "shim/bootstrap/mpirun/mpirun_env.hpp"
 #include "shim/bootstrap/to_number.hpp"
 
 namespace shim::bootstrap {
@@ -20,6 +21,7 @@ constexpr SizeVariable kSizeVariables[] = {
     {"FLUX_JOB_SIZE", "start the program with flux run -o mpi=..., so that it gets PMI_FD"},
     {"MV2_COMM_WORLD_SIZE", "start the program with mpiexec.hydra or srun --mpi=pmi2"},
     {"JSM_NAMESPACE_SIZE", "start the program with mpirun, or jsrun with PMIx"},
+    {mpirun::kSizeVariable, "pass the variables PMIX_* of mpirun on to the program"},
     {"PMI_SIZE", "use a launcher that offers PMIx or PMI-1 over PMI_FD or PMI_PORT"},
 };
 

@@ -292,6 +292,10 @@ base::Result<std::shared_ptr<ProcessHolder>> start_process(ProcessRegistry& regi
   return std::make_shared<ProcessHolder>(std::move(process));
 }
 
+/// True on a thread in MPI_Init or MPI_Finalize of the native library. A callback there may begin a
+/// session, for which the thread must not wait for itself.
+thread_local constinit bool closes_environment = false;
+
 }  // namespace
 
 base::Result<std::shared_ptr<sessions::ProcessSource>> acquire_process(
@@ -305,7 +309,7 @@ base::Result<std::shared_ptr<sessions::ProcessSource>> acquire_process(
       return std::shared_ptr<sessions::ProcessSource>(std::move(holder));
     if (registry.exists) {
       registry.ended.wait(lock);
-    } else if (registry.environment.is_closed() && !is_in_native_init()) {
+    } else if (registry.environment.is_closed() && !closes_environment) {
       lock.unlock();
       registry.environment.wait_until_open();
       lock.lock();
@@ -376,7 +380,7 @@ thread_local constinit bool in_native_init = false;
 bool is_in_native_init() noexcept { return in_native_init; }
 
 NativeInitScope::NativeInitScope() {
-  in_native_init = true;
+  in_native_init = closes_environment = true;
   if (is_forked_child()) return;
   std::shared_ptr<ProcessHolder> holder;  // destroyed after the lock
   ProcessRegistry& registry = process_registry();
@@ -393,12 +397,13 @@ NativeInitScope::NativeInitScope() {
 }
 
 NativeInitScope::~NativeInitScope() {
-  in_native_init = false;
+  in_native_init = closes_environment = false;
   if (!is_forked_child()) process_registry().environment.reopen();
   if (lifetime_) lifetime_->after_mpi_init();
 }
 
 void before_native_finalize() {
+  closes_environment = true;
   if (is_forked_child()) return;
   std::shared_ptr<ProcessHolder> holder;  // destroyed after the lock
   ProcessRegistry& registry = process_registry();
@@ -412,6 +417,7 @@ void before_native_finalize() {
 }
 
 void after_native_finalize() {
+  closes_environment = false;
   if (is_forked_child()) return;
   std::shared_ptr<ProcessHolder> holder;  // destroyed after the lock, and after the thread
   std::unique_ptr<ProgressThread> thread;

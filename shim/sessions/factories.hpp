@@ -32,6 +32,7 @@ struct ProcessHistory {
   /// Extended ids that this OS process has made. A peer may still have communicators of an earlier
   /// incarnation, so no incarnation makes an id again. Any thread adds to it.
   std::atomic<std::uint64_t> extended_ids{0};
+  std::atomic<bool> has_warned{false};  ///< about the launcher; pairs with nothing
 };
 
 /// Each function is called at most once, on demand.

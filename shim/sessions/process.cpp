@@ -44,8 +44,8 @@ base::Status Process::open_launcher(const base::TracedOperation& start) {
   const auto& job = bootstrap_->job();
   const bootstrap::NodeLocation location = bootstrap_->location();
   log_.set_who(location.host + ":" + std::to_string(job.rank));
-  const bool is_first = factories_.history->started.load(std::memory_order_relaxed) == 0;
-  if (const auto warning = bootstrap_->warning(); warning && is_first)
+  if (const auto warning = bootstrap_->warning();
+      warning && !factories_.history->has_warned.exchange(true, std::memory_order_relaxed))
     log_.write(base::LogLevel::warn, *warning);
   log_.write_if_wanted(base::LogLevel::info, [&] {
     return "found process " + std::to_string(job.rank) + " of " + std::to_string(job.size) +

@@ -29,7 +29,7 @@ TEST(Singleton, HasAWorldOfOneProcessOnThisHost) {
 }
 
 TEST(Singleton, WarnsIfALauncherHasStartedSeveralProcesses) {
-  for (const char* name : {"SLURM_STEP_NUM_TASKS", "PMI_SIZE"}) {
+  for (const char* name : {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     SCOPED_TRACE(name);
     ::unsetenv(name);
     EXPECT_EQ(open_singleton()->warning(), std::nullopt);

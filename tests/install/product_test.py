@@ -92,12 +92,43 @@ class Libraries(unittest.TestCase):
 
 class Uninstall(unittest.TestCase):
     def test_leaves_nothing(self) -> None:
+        for name in ("prefix", "a préfix; too"):
+            with tempfile.TemporaryDirectory() as folder:
+                prefix = pathlib.Path(folder, name)
+                install(prefix)
+                self.assertTrue((prefix / "bin/intersession-cc").exists())
+                uninstall()
+                self.assertEqual(list(pathlib.Path(folder).rglob("*")), [], name)
+
+    def test_refuses_files_outside_the_prefix(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            build = pathlib.Path(folder, "build")
+            other = pathlib.Path(folder, "other")
+            (build / "install").mkdir(parents=True)
+            other.write_text("other", encoding="utf-8")
+            (build / "install/prefix").write_text(f"{folder}/prefix", encoding="utf-8")
+            (build / "install_manifest.txt").write_text(f"{other}\n", encoding="utf-8")
+            ended = subprocess.run(
+                ["cmake", "-D", f"BUILD={build}", "-P", _TOP / "packaging/uninstall.cmake"],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            self.assertNotEqual(ended.returncode, 0)
+            self.assertIn("remove the", ended.stderr)
+            self.assertTrue(other.exists())
+
+    def test_folders_are_for_all_users(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             prefix = pathlib.Path(folder, "prefix")
-            install(prefix)
-            self.assertTrue((prefix / "bin/intersession-cc").exists())
+            mask = os.umask(0o077)
+            try:
+                install(prefix)
+            finally:
+                os.umask(mask)
+            for path in (prefix / "bin", prefix / "lib", prefix / "share"):
+                self.assertEqual(path.stat().st_mode & 0o777, 0o755, path)
             uninstall()
-            self.assertEqual(list(pathlib.Path(folder).rglob("*")), [])
 
     def test_keeps_files_of_others(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

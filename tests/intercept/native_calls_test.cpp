@@ -279,6 +279,14 @@ TEST(PmixInitialized, IsFalseOnTheThreadOfMpiInit) {
 }
 #endif
 
+TEST(FirstSession, DoesNotWaitForTheMpiFinalizeThatCallsIt) {
+  before_native_finalize();
+  const auto begin = base::now_ns();
+  EXPECT_TRUE(acquire_process(false));
+  EXPECT_LT(base::now_ns() - begin, 1'900'000'000);
+  after_native_finalize();
+}
+
 // environ must not change while a Process starts (EnvironmentInterlock).
 TEST(FirstSession, WaitsForMpiInitOnAnotherThreadUntilTheTimeLimit) {
   const auto begin = base::now_ns();

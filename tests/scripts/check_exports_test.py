@@ -34,6 +34,26 @@ class CheckExports(unittest.TestCase):
         )
         return ended.returncode, ended.stdout
 
+    def test_no_mpi_or_cxx_library_may_be_needed(self) -> None:
+        for name in ("libmpi.so.40", "libmpich.so.12", "libmpi_cxx.so.40", "libstdc++.so.6"):
+            other = self.folder / name
+            subprocess.run(["cc", "-shared", f"-Wl,-soname,{name}", "-o", other], check=True)
+            library = self.folder / "y.so"
+            subprocess.run(
+                [
+                    "cc",
+                    "-shared",
+                    "-fPIC",
+                    f"-Wl,--version-script={self.script}",
+                    "-Wl,--no-as-needed",
+                ]
+                + [self.folder / "x.c", other, "-o", library],
+                check=True,
+            )
+            code, shown = self.check(library, self.script)
+            self.assertEqual(code, 1, name)
+            self.assertIn(f"needs {name}\n", shown)
+
     def test_names_of_the_last_release_must_remain(self) -> None:
         released = self.write("released.txt", "# a comment\none\nthree\ntwo\n")
         code, shown = self.check(self.library, self.script, released)

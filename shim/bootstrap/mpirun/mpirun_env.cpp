@@ -63,11 +63,10 @@ std::optional<MpirunEnv> read_mpirun_env(const Environment& environment) {
   const bool are_of_one_job = variables.agree("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid") &&
                               variables.agree("PMIX_RANK", "OMPI_COMM_WORLD_RANK");
   if (!are_of_one_job) return std::nullopt;
-  const bool is_on_one_node = variables.agree("OMPI_COMM_WORLD_SIZE",
-                                              "OMPI_COMM_WORLD_LOCAL_SIZE") &&
+  const bool is_on_one_node = variables.agree(kSizeVariable, "OMPI_COMM_WORLD_LOCAL_SIZE") &&
                               variables.agree("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK");
   const auto rank = variables.number("OMPI_COMM_WORLD_RANK"),
-             size = variables.number("OMPI_COMM_WORLD_SIZE");
+             size = variables.number(kSizeVariable);
   const std::string_view folder = variables.text("OMPI_MCA_orte_jobfam_session_dir"),
                          host = variables.text("PMIX_HOSTNAME");
   const auto mpirun = mpirun_of(folder);

@@ -12,6 +12,9 @@
 
 namespace shim::bootstrap::mpirun {
 
+/// The number of processes that mpirun starts.
+inline constexpr char kSizeVariable[] = "OMPI_COMM_WORLD_SIZE";
+
 /// Everything that a Bootstrap needs at its start. For a job on one node, PMIx_Init would add
 /// nothing and take most of the start's time and memory
 /// (docs/decisions/0054-no-pmix-on-one-node.md).
