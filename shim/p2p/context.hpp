@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Context is a communicator's message queues and the known state of its members.
+//
+// It is a record that all parts of an engine share, and therefore has more data members than a
+// class that owns its state (docs/decisions/0058-parts-of-the-engine.md).
 #pragma once
 
 #include <array>

@@ -51,6 +51,7 @@ class Receiving final : public ProviderReceives {
   bool is_poll_wanted() const {
     return expected_ == nullptr ? !is_served() : !expected_->is_received;
   }
+  /// Poll the transports; return the number of packets. Thorough: idle ones, too.
   [[gnu::hot]] int poll_all(bool thorough, base::Status& status);
 
   // --- receives on the fast path; inlined
@@ -62,6 +63,7 @@ class Receiving final : public ProviderReceives {
   /// Poll up to `polls` times. True if the message has arrived or a poll has failed; if false and
   /// expected.can_retry is false, the caller must use the slow path.
   bool poll_for(ExpectedRecv& expected, int polls);
+  /// Receives on the fast path in a row before a round.
   static constexpr int kMaxFastPathsInARow = 16;
   /// Receive without waiting: take the message if it is the next one from its source and no other
   /// receive is posted for that source. If false, the slow path is needed and `received` is
@@ -72,8 +74,9 @@ class Receiving final : public ProviderReceives {
   // --- receives as requests
   /// Take a stored message, or post the receive.
   [[gnu::hot]] base::Status start(ReceiveRequest& request);
-  /// Inlined.
+  /// Do what start() does; inlined.
   base::Status find_or_post(ReceiveRequest& request);
+  /// Receive a message that take_message() has removed.
   void start_matched(ReceiveRequest& request, StoredMessage& message);
   void deliver(ReceiveRequest& request, const MessageInfo& info, Context& context) override;
   base::Status restart(ReceiveRequest& request) override { return start(request); }
@@ -132,7 +135,7 @@ class Receiving final : public ProviderReceives {
   const Matching* served_ = nullptr;
   int served_source_ = 0;
   unsigned posted_behind_others_ = 0;
-  int fast_paths_in_a_row_ = 0;  ///< fast-path receives since all transports were polled
+  int fast_paths_in_a_row_ = 0;  ///< receives on the fast path since all transports were polled
   /// calls that may have received a message without a round
   std::uint32_t immediate_receives_ = 0;
   Pool<ReceiveRequest> requests_;

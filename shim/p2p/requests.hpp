@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sends and receives in progress, and unexpected messages.
-// Plain records; the protocols are in sending.hpp, receiving.hpp and rendezvous.hpp, always under
-// the engine's lock.
+// Records that all parts of an engine share, and that therefore have more data members than a
+// class that owns its state. The protocols are in sending.hpp, receiving.hpp and rendezvous.hpp,
+// always under the engine's lock.
 #pragma once
 
 #include <array>
