@@ -36,14 +36,14 @@
 #include "shim/coll/tuning.hpp"
 #include "shim/transport/net/net.hpp"
 #include "shim/transport/shm/shm.hpp"
-#include "tests/transport/anonymous_area.hpp"
+#include "tests/node/anonymous_area.hpp"
 
 namespace {
 
 using namespace shim;
 using bench::need;
-using transport::testing::AnonymousArea;
-using transport::testing::AnonymousSegment;
+using node::testing::AnonymousArea;
+using node::testing::AnonymousSegment;
 
 /// The first two lengths with several nodes alone: on one node, data below 512 bytes runs directly
 /// or in a collective segment.
@@ -100,11 +100,10 @@ class LocalRig final : public coll::Locality, public p2p::Members, public p2p::R
         size(), rank_, [&](int rank) { return static_cast<std::uint32_t>(layout_.node_of(rank)); },
         within_node());
   }
-  std::optional<transport::ShmCollSegmentId> allocate_coll_segment() const override {
+  std::optional<node::ShmCollSegmentId> allocate_coll_segment() const override {
     return std::nullopt;
   }
-  std::unique_ptr<transport::ShmCollHandle> open_coll_segment(
-      transport::ShmCollSegmentId) const override {
+  std::unique_ptr<node::ShmCollHandle> open_coll_segment(node::ShmCollSegmentId) const override {
     return nullptr;
   }
   int size() const override { return layout_.processes; }
@@ -200,7 +199,7 @@ class Bench {
   Bench(std::shared_ptr<AnonymousSegment> segment, SharedData& shared_data, int rank, Layout layout,
         double milliseconds)
       : settings_{.single_copy = !layout.is_copied},
-        area_(std::move(segment), layout.slot_of(rank)),
+        area_(std::move(segment), layout.slot_of(rank), node::CoreSet::of_this_process()),
         memory_(need(make_shm(area_, settings_))),
         net_(layout.nodes > 1 ? need(transport::make_net({.interface = "lo"})) : nullptr),
         rig_(*memory_, net_.get(), settings_, shared_data, rank, layout),
@@ -223,8 +222,6 @@ class Bench {
         lengths_(std::span(kLengths).subspan(layout.nodes > 1 ? 0 : kShortLengths)),
         one_(kLongest),
         other_(kLongest) {
-    area_.set_processes_per_core(static_cast<double>(layout.per_node()) /
-                                 std::thread::hardware_concurrency());
     area_.set_ready();
   }
 
@@ -324,8 +321,8 @@ class Bench {
   /// Modify one byte per cache line, as a program that computes its input does; otherwise an
   /// earlier reader still has it in its cache.
   static void renew(std::span<std::byte> given) {
-    constexpr std::size_t kLine = 64;
-    for (std::size_t at = 0; at < given.size(); at += kLine) {
+    constexpr std::size_t kCacheLine = 64;
+    for (std::size_t at = 0; at < given.size(); at += kCacheLine) {
       auto* const byte = reinterpret_cast<volatile unsigned char*>(&given[at]);
       *byte = static_cast<unsigned char>(*byte ^ 1);
     }

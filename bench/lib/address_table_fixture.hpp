@@ -7,19 +7,19 @@
 #include <memory>
 #include <vector>
 
-#include "shim/bootstrap/address_table.hpp"
+#include "shim/node/address_table.hpp"
 
 /// Zeroed memory for a node's address table, faulted in page by page, like the node segment's.
 class AddressTableFixture {
  public:
   explicit AddressTableFixture(std::uint32_t processes)
-      : marks_(shim::bootstrap::AddressTable::chunk_bitmap_words(processes)),
-        count_(shim::bootstrap::AddressTable::chunks_for(processes) *
-               shim::bootstrap::AddressTable::kRecordsPerChunk),
-        records_(static_cast<shim::bootstrap::AddressRecord*>(
-                     std::calloc(count_, sizeof(shim::bootstrap::AddressRecord))),
+      : marks_(shim::node::AddressTable::chunk_bitmap_words(processes)),
+        count_(shim::node::AddressTable::chunks_for(processes) *
+               shim::node::AddressTable::kRecordsPerChunk),
+        records_(static_cast<shim::node::AddressRecord*>(
+                     std::calloc(count_, sizeof(shim::node::AddressRecord))),
                  std::free) {}
-  shim::bootstrap::AddressTable table() {
+  shim::node::AddressTable table() {
     return {marks_, {records_.get(), count_}, [](std::byte*, std::size_t) {
               return shim::base::Status();
             }};
@@ -28,5 +28,5 @@ class AddressTableFixture {
  private:
   std::vector<std::atomic<std::uint64_t>> marks_;
   std::size_t count_;
-  std::unique_ptr<shim::bootstrap::AddressRecord, decltype(&std::free)> records_;
+  std::unique_ptr<shim::node::AddressRecord, decltype(&std::free)> records_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Measures storing and finding process addresses of a large job in a node's address table.
-// The table is shim/bootstrap/address_table.hpp.
+// The table is shim/node/address_table.hpp.
 //
 //  address_lookup [processes]      default: 2048 nodes of 96
 //
@@ -21,7 +21,7 @@
 namespace {
 
 using shim::base::now_ns;
-using shim::bootstrap::AddressTable;
+using shim::node::AddressTable;
 
 constexpr int kRepetitions = 5;
 constexpr std::size_t kAddressBytes = 17;  // one IPv4 network

@@ -14,14 +14,14 @@
 
 #include "bench/lib/two_rank_engine.hpp"
 #include "shim/transport/shm/shm.hpp"
-#include "tests/transport/anonymous_area.hpp"
+#include "tests/node/anonymous_area.hpp"
 
 namespace {
 
 using namespace shim;
 using bench::need;
-using transport::testing::AnonymousArea;
-using transport::testing::AnonymousSegment;
+using node::testing::AnonymousArea;
+using node::testing::AnonymousSegment;
 
 constexpr std::uint64_t kTrapFlag = 0x100;
 constexpr int kCalls = 64, kTag = 1;

@@ -22,7 +22,7 @@
 #include "shim/base/settings.hpp"
 #include "shim/p2p/wire.hpp"
 #include "shim/transport/shm/shm.hpp"
-#include "tests/transport/anonymous_area.hpp"
+#include "tests/node/anonymous_area.hpp"
 
 namespace {
 
@@ -30,8 +30,8 @@ using namespace shim;
 using base::now_ns;
 using bench::need;
 using bench::pin_to;
-using transport::testing::AnonymousArea;
-using transport::testing::AnonymousSegment;
+using node::testing::AnonymousArea;
+using node::testing::AnonymousSegment;
 
 constexpr int kBatches = 200;
 

@@ -22,18 +22,18 @@
 #include "shim/transport/net/net.hpp"
 #include "shim/transport/ofi/ofi.hpp"
 #include "shim/transport/shm/shm.hpp"
-#include "tests/transport/anonymous_area.hpp"
+#include "tests/node/anonymous_area.hpp"
 
 namespace {
 
 using bench::pin_to;
 using shim::base::now_ns;
+using shim::node::testing::AnonymousArea;
+using shim::node::testing::AnonymousSegment;
 using shim::transport::Attempt;
 using shim::transport::Bytes;
 using shim::transport::ConstSpan;
 using shim::transport::Transport;
-using shim::transport::testing::AnonymousArea;
-using shim::transport::testing::AnonymousSegment;
 
 constexpr int kBatches = 200;
 constexpr int kRounds = 1000;

@@ -111,7 +111,7 @@ def world_comm(asked, oversubscription):
 def node_tables_kib(shape):
     """Return the KiB of a node's shared memory for all processes of the world.
 
-    A record of the address table (bootstrap/address_table.hpp) and three words of the node map
+    A record of the address table (node/address_table.hpp) and three words of the node map
     (bootstrap/node_map.hpp) for each. Known, not fitted: no process's own memory has it.
     """
     return shape.processes * (128 + 3 * 4) / 1024

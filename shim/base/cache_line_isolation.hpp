@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Alignment that prevents false sharing between threads.
+// Size of a cache line, and the alignment that prevents false sharing between threads.
 #pragma once
 
 #include <cstddef>
 #include <new>
 
 namespace shim::base {
+
+inline constexpr std::size_t kCacheLine = 64;  ///< bytes, of the processors that this code runs on
 
 /// Alignment, and unit of size, in bytes: two cache lines of 64, because processors prefetch lines
 /// in adjacent pairs.

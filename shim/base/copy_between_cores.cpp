@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "shim/base/cache_line_isolation.hpp"
 #include "shim/base/clock.hpp"
 
 #if defined(__x86_64__)
@@ -15,9 +16,8 @@ namespace shim::base {
 #if defined(__x86_64__)
 namespace {
 
-constexpr std::size_t kLine = 64;
 /// Bytes prefetched ahead: 32 lines in flight.
-constexpr std::size_t kAhead = 32 * kLine;
+constexpr std::size_t kAhead = 32 * kCacheLine;
 
 /// A cache line in four SSE2 registers (baseline x86-64). Four named members, because the compiler
 /// would keep an array in memory.
@@ -62,23 +62,24 @@ void copy_lines_from_other_core(void* to, const void* from, std::size_t length) 
   const bool copies_itself = length > kAhead && !is_just_behind(to, from);
   if (length < kAhead / 2 || copies_itself) return copy_long(to, from, length);
   // Never prefetch beyond the data: another core may be writing there.
-  for (std::size_t at = 0; at < std::min(length, kAhead); at += kLine) ask_for(in + at);
+  for (std::size_t at = 0; at < std::min(length, kAhead); at += kCacheLine) ask_for(in + at);
   std::size_t at = 0;
-  for (; at + kAhead + kLine <= length; at += kLine) {
+  for (; at + kAhead + kCacheLine <= length; at += kCacheLine) {
     ask_for(in + at + kAhead);
     CacheLine(in + at).store(out + at);
   }
-  for (; at + kLine <= length; at += kLine) CacheLine(in + at).store(out + at);
+  for (; at + kCacheLine <= length; at += kCacheLine) CacheLine(in + at).store(out + at);
   copy_short(out + at, in + at, length - at);
 }
 
 void copy_past_caches(void* to, const void* from, std::size_t length) {
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
-  std::size_t at = std::min(length,
-                            (kLine - reinterpret_cast<std::uintptr_t>(out) % kLine) % kLine);
+  std::size_t at = std::min(
+      length, (kCacheLine - reinterpret_cast<std::uintptr_t>(out) % kCacheLine) % kCacheLine);
   copy_short(out, in, at);
-  for (; at + kLine <= length; at += kLine) CacheLine(in + at).store_past_caches(out + at);
+  for (; at + kCacheLine <= length; at += kCacheLine)
+    CacheLine(in + at).store_past_caches(out + at);
   copy_short(out + at, in + at, length - at);
   _mm_sfence();  // non-temporal stores are otherwise not ordered before later stores
 }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "shim/base/files.hpp"
-#include "shim/bootstrap/to_number.hpp"
+#include "shim/base/to_number.hpp"
 
 namespace shim::bootstrap {
 namespace {
@@ -70,18 +70,18 @@ LaunchedProcesses::LaunchedProcesses(LaunchIdentity identity, std::string proc, 
                                      SettleLimits settled)
     : identity_(std::move(identity)),
       proc_(std::move(proc)),
-      self_(static_cast<pid_t>(to_number(link_target(proc_ + "/self")).value_or(0))),
+      self_(static_cast<pid_t>(base::to_number(link_target(proc_ + "/self")).value_or(0))),
       pace_(pace),
       settled_(settled) {}
 
-std::optional<ProcessStat> LaunchedProcesses::stat_of(pid_t pid) const {
-  return parse_stat(read_whole(proc_ + "/" + std::to_string(pid) + "/stat").text);
+std::optional<base::ProcessStat> LaunchedProcesses::stat_of(pid_t pid) const {
+  return base::parse_stat(read_whole(proc_ + "/" + std::to_string(pid) + "/stat").text);
 }
 
 LaunchedProcesses::Table LaunchedProcesses::all() const {
   Table table;
   for (const std::string& name : base::names_in(proc_)) {
-    const auto pid = to_number(name);
+    const auto pid = base::to_number(name);
     if (!pid) continue;
     if (auto stat = stat_of(static_cast<pid_t>(*pid)))
       table.emplace(static_cast<pid_t>(*pid), *std::move(stat));
@@ -91,7 +91,7 @@ LaunchedProcesses::Table LaunchedProcesses::all() const {
 
 /// Return the file name of a process's program; the kernel's name of the process (15 characters) if
 /// the file is not visible.
-std::string LaunchedProcesses::program_of(pid_t pid, const ProcessStat& stat) const {
+std::string LaunchedProcesses::program_of(pid_t pid, const base::ProcessStat& stat) const {
   const std::string path = link_target(proc_ + "/" + std::to_string(pid) + "/exe");
   if (path.empty()) return stat.name;
   const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
@@ -118,7 +118,7 @@ LaunchedProcesses::Environment LaunchedProcesses::environment_of(pid_t pid) cons
     if (equals == std::string_view::npos)
       return {};  // the program has overwritten the environment with its title
     if (entry.substr(0, equals) == identity_.rank_variable)
-      rank = to_number(entry.substr(equals + 1));
+      rank = base::to_number(entry.substr(equals + 1));
     if (std::ranges::find(identity_.job, entry) != identity_.job.end()) ++entries_of_job;
   }
   if (entries_of_job == identity_.job.size()) environment.rank = rank;
@@ -137,7 +137,7 @@ void LaunchedProcesses::record_launching(const Table& table, pid_t daemon) {
 /// True if the daemon has started all its processes. A sleeping daemon waits for events, so it is
 /// not between two starts; a daemon busy for a while without a start has other work.
 bool LaunchedProcesses::is_settled(const Table& table, pid_t daemon) const {
-  const ProcessStat& stat = table.at(daemon);
+  const base::ProcessStat& stat = table.at(daemon);
   if (stat.state == 'T' || stat.state == 't' || stat.has_ended()) return false;
   if (stat.state == 'S') return true;
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
@@ -145,8 +145,9 @@ bool LaunchedProcesses::is_settled(const Table& table, pid_t daemon) const {
     return true;
   const File file = read_whole(proc_ + "/uptime");
   std::string_view rest = file.text;
-  const std::string_view word = take_word(rest);
-  const auto uptime = number_in<std::uint64_t>(word.substr(0, word.find('.')));  // whole seconds
+  const std::string_view word = base::take_word(rest);
+  const auto uptime = base::number_in<std::uint64_t>(
+      word.substr(0, word.find('.')));  // whole seconds
   const double since = static_cast<double>(table.at(self_).start_time) / ticks;
   return uptime && static_cast<double>(*uptime) - since >= settled_.after_age_s;
 }

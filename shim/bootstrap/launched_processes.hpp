@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "shim/base/clock.hpp"
+#include "shim/base/process_status.hpp"
 #include "shim/bootstrap/bootstrap.hpp"
-#include "shim/bootstrap/process_status.hpp"
 
 namespace shim::bootstrap {
 
@@ -46,7 +46,7 @@ class LaunchedProcesses {
   bool has_ended(std::uint32_t rank);
 
  private:
-  using Table = std::map<pid_t, ProcessStat>;
+  using Table = std::map<pid_t, base::ProcessStat>;
   struct Environment {
     bool is_known = false;              ///< readable, and not overwritten by the program
     std::optional<std::uint32_t> rank;  ///< in this job
@@ -56,9 +56,9 @@ class LaunchedProcesses {
     std::map<std::uint32_t, pid_t> processes;  ///< one process for each running rank
   };
 
-  std::optional<ProcessStat> stat_of(pid_t pid) const;
+  std::optional<base::ProcessStat> stat_of(pid_t pid) const;
   Table all() const;
-  std::string program_of(pid_t pid, const ProcessStat& stat) const;
+  std::string program_of(pid_t pid, const base::ProcessStat& stat) const;
   std::set<pid_t> daemons_in(const Table& table) const;
   Environment environment_of(pid_t pid) const;
   void record_launching(const Table& table, pid_t daemon);

@@ -3,8 +3,8 @@
 
 #include <cstdlib>
 
+#include "shim/base/to_number.hpp"
 #include "shim/bootstrap/mpirun/mpirun_env.hpp"
-#include "shim/bootstrap/to_number.hpp"
 
 namespace shim::bootstrap {
 namespace {
@@ -31,7 +31,7 @@ std::optional<std::string> warn_of_unusable_launcher() {
   for (const SizeVariable& variable : kSizeVariables) {
     const char* value = std::getenv(variable.name);
     if (value == nullptr) continue;
-    const auto size = to_number(value);
+    const auto size = base::to_number(value);
     if (!size || *size < 2) continue;
     return "this process is a world of one process, although " + std::string(variable.name) +
            " is " + value + ": the launcher offers neither PMIx nor PMI-1; " + variable.what_to_do;

@@ -7,9 +7,9 @@
 #include <atomic>
 #include <mutex>
 
+#include "shim/base/process_status.hpp"
 #include "shim/bootstrap/arguments.hpp"
 #include "shim/bootstrap/launcher_size.hpp"
-#include "shim/bootstrap/process_status.hpp"
 #include "shim/bootstrap/value_store.hpp"
 
 namespace shim::bootstrap {
@@ -22,7 +22,7 @@ std::string host_name() {
 }
 
 std::string unique_world_name() {
-  ProcessIdentity identity = own_identity();
+  base::ProcessIdentity identity = base::own_identity();
   return "singleton-" + std::to_string(identity.pid) + "-" + std::to_string(identity.start_time) +
          "-" + std::to_string(identity.pid_namespace);
 }

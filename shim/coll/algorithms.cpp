@@ -42,9 +42,9 @@ constexpr When kShort{.max_bytes = kMaxDirectBytes, .max_size = kMaxDirectProces
     kShortOfAll{.max_bytes = 1 * kKi, .max_size = kMaxDirectProcesses};
 
 // data that fits an inline slot or medium buffer of the segment, and longer data of two members
-constexpr When kMedium{.max_bytes = transport::kMediumBufferBytes},
-    kMediumOfTwo{.max_bytes = transport::kMediumBufferBytes, .max_size = 2},
-    kLongOfTwo{.max_size = 2}, kParts{.min_size = 3};
+constexpr When kMedium{.max_bytes = node::kMediumBufferBytes},
+    kMediumOfTwo{.max_bytes = node::kMediumBufferBytes, .max_size = 2}, kLongOfTwo{.max_size = 2},
+    kParts{.min_size = 3};
 
 // Each row is one line.
 // clang-format off

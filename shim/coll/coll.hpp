@@ -19,8 +19,8 @@
 #include "shim/coll/nodes.hpp"
 #include "shim/coll/scratch_pool.hpp"
 #include "shim/coll/task.hpp"
+#include "shim/node/coll_segment.hpp"
 #include "shim/p2p/p2p.hpp"
-#include "shim/transport/shm/coll_segment.hpp"
 #include "shim/types/types.hpp"
 
 namespace shim::coll {
@@ -41,9 +41,9 @@ class Locality {
   virtual std::unique_ptr<const Nodes> nodes() const = 0;
   /// Allocate a collective segment for members of one node; nullopt if none is left. Only rank 0
   /// calls this; it hosts the segment and broadcasts the id, and then all members open the segment.
-  virtual std::optional<transport::ShmCollSegmentId> allocate_coll_segment() const = 0;
-  virtual std::unique_ptr<transport::ShmCollHandle> open_coll_segment(
-      transport::ShmCollSegmentId segment_id) const = 0;
+  virtual std::optional<node::ShmCollSegmentId> allocate_coll_segment() const = 0;
+  virtual std::unique_ptr<node::ShmCollHandle> open_coll_segment(
+      node::ShmCollSegmentId segment_id) const = 0;
 };
 
 /// State of a communicator that collectives use. One object per communicator, owned by it.
@@ -129,8 +129,8 @@ class Comm {
     /// Fewest and most exchanges between two comparisons of rings with messages. The maximum is
     /// high because a trial by messages may take far longer.
     static constexpr std::uint32_t kFewest = 16, kMost = 1024;
-    bool is_agreed = false;  ///< the members know whether they have a segment
-    std::unique_ptr<transport::ShmCollHandle> handle;  ///< null: no segment
+    bool is_agreed = false;                       ///< the members know whether they have a segment
+    std::unique_ptr<node::ShmCollHandle> handle;  ///< null: no segment
     bool is_open = false;  ///< a round is open, because its collective fell back to messages
     int collectives_without_segment = 0;  ///< eligible ones before the members agreed on a segment
     using Exchanges = std::array<AgreedWays, 3>;

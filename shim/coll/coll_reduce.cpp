@@ -108,7 +108,7 @@ struct ReduceScatterBlockArguments : Reduction {
   /// Call run(counts) with the counts of up to kMaxShmCollMembers members.
   template <typename Run>
   auto with_counts(int size, const Run& run) const {
-    std::array<std::int64_t, transport::kMaxShmCollMembers> counts;
+    std::array<std::int64_t, node::kMaxShmCollMembers> counts;
     counts.fill(static_cast<std::int64_t>(block));
     return run(Integers(std::span(counts.data(), static_cast<std::size_t>(size))));
   }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // PipelineWriter and PipelineReader write and read one message on a broadcast ring, chunk by chunk.
-// The ring is transport/shm/pipeline_ring.hpp.
+// The ring is node/pipeline_ring.hpp.
 #pragma once
 
 #include <algorithm>
 #include <functional>
 
 #include "shim/coll/call.hpp"
-#include "shim/transport/shm/coll_segment.hpp"
+#include "shim/node/coll_segment.hpp"
 
 namespace shim::coll {
 
 /// Writes a message that this member has announced (ShmCollHandle::publish_pipeline).
 class PipelineWriter {
  public:
-  PipelineWriter(transport::ShmCollHandle& handle, int ring, const types::ConstBuffer& data,
+  PipelineWriter(node::ShmCollHandle& handle, int ring, const types::ConstBuffer& data,
                  base::Traffic traffic)
       : handle_(handle), ring_(handle.ring(ring)), data_(data), traffic_(traffic) {}
 
@@ -38,8 +38,8 @@ class PipelineWriter {
  private:
   std::size_t chunk() const { return ring_.chunk_of(data_.bytes() - at_); }
 
-  transport::ShmCollHandle& handle_;
-  transport::PipelineRing& ring_;
+  node::ShmCollHandle& handle_;
+  node::PipelineRing& ring_;
   const types::ConstBuffer data_;
   const base::Traffic traffic_;
   std::uint64_t at_ = 0;
@@ -52,9 +52,8 @@ class PipelineReader {
   /// Called with each wanted chunk and its offset in the message.
   using ConsumeChunk = std::function<void(std::uint64_t first, ConstBytes bytes)>;
 
-  PipelineReader(transport::ShmCollHandle& handle, int from,
-                 const transport::PipelineMessage& message, std::uint64_t wanted,
-                 ConsumeChunk chunk)
+  PipelineReader(node::ShmCollHandle& handle, int from, const node::PipelineMessage& message,
+                 std::uint64_t wanted, ConsumeChunk chunk)
       : handle_(handle),
         ring_(handle.ring(static_cast<int>(message.ring))),
         from_(from),
@@ -82,8 +81,8 @@ class PipelineReader {
  private:
   std::size_t chunk() const { return ring_.chunk_of(length_ - at_); }
 
-  transport::ShmCollHandle& handle_;
-  transport::PipelineRing& ring_;
+  node::ShmCollHandle& handle_;
+  node::PipelineRing& ring_;
   int from_;
   std::uint64_t length_, wanted_, at_ = 0;
   ConsumeChunk consume_;

@@ -17,12 +17,12 @@ constexpr int kSpinsBeforeWait = 100;
 /// Message by which rank 0, the host, broadcasts where the collective segment is, if there is one.
 struct SegmentOffer {
   std::uint32_t is_there = 0;
-  transport::ShmCollSegmentId segment_id{};
+  node::ShmCollSegmentId segment_id{};
 };
 
 bool may_use_segment(const Comm& comm) {
-  return comm.local() == nullptr && comm.size() > 1 &&
-         comm.size() <= transport::kMaxShmCollMembers && comm.sharing() != MemorySharing::nothing;
+  return comm.local() == nullptr && comm.size() > 1 && comm.size() <= node::kMaxShmCollMembers &&
+         comm.sharing() != MemorySharing::nothing;
 }
 
 base::Status agree(const CollSeq& seq) {
@@ -52,7 +52,7 @@ void end_round(Comm& comm) {
 
 }  // namespace
 
-base::Result<transport::ShmCollHandle*> coll_handle_for(const CollSeq& seq) {
+base::Result<node::ShmCollHandle*> coll_handle_for(const CollSeq& seq) {
   Comm& comm = *seq.comm;
   Comm::ShmCollState& state = comm.shm_coll_state();
   if (!state.is_agreed) [[unlikely]] {
@@ -78,8 +78,8 @@ namespace {
 /// waits for data of members that publish in this round, too; name all that have not.
 class ShmCollectiveSubject final : public p2p::WaitSubject {
  public:
-  ShmCollectiveSubject(const p2p::Context& context, const transport::ShmCollHandle& handle,
-                       int awaited, bool awaits_all)
+  ShmCollectiveSubject(const p2p::Context& context, const node::ShmCollHandle& handle, int awaited,
+                       bool awaits_all)
       : context_(context), handle_(handle), awaited_(awaited), awaits_all_(awaits_all) {}
   void describe(p2p::WaitDescription& description) const override {
     for (int rank = 0; rank < handle_.size(); ++rank) {
@@ -92,7 +92,7 @@ class ShmCollectiveSubject final : public p2p::WaitSubject {
 
  private:
   const p2p::Context& context_;
-  const transport::ShmCollHandle& handle_;
+  const node::ShmCollHandle& handle_;
   int awaited_;
   bool awaits_all_;
 };
@@ -150,12 +150,12 @@ bool ShmCollective::pipeline_to_all(const types::ConstBuffer& data) {
   return true;
 }
 
-std::optional<transport::PipelineMessage> ShmCollective::pipeline_from(int from) const {
+std::optional<node::PipelineMessage> ShmCollective::pipeline_from(int from) const {
   const auto found = handle_.find(from);
   return found ? found->pipelined : std::nullopt;
 }
 
-void ShmCollective::consume_pipeline(int from, const transport::PipelineMessage& message,
+void ShmCollective::consume_pipeline(int from, const node::PipelineMessage& message,
                                      std::uint64_t wanted,
                                      const PipelineReader::ConsumeChunk& take) {
   check_length(from, message.length, wanted);
@@ -181,7 +181,7 @@ PipelineReader::ConsumeChunk into_place(const types::Buffer& into) {
 
 }  // namespace
 
-void ShmCollective::consume_pipeline(int from, const transport::PipelineMessage& message,
+void ShmCollective::consume_pipeline(int from, const node::PipelineMessage& message,
                                      const types::Buffer& into) {
   consume_pipeline(from, message, into.bytes(), into_place(into));
 }
@@ -279,7 +279,7 @@ base::Nanoseconds ShmCollective::exchange_by(const types::ConstBuffer& out, cons
 
 std::optional<ConstBytes> ShmCollective::read(int from) {
   handle_.record_reader();
-  std::optional<transport::ShmCollHandle::Contribution> found = handle_.find(from);
+  std::optional<node::ShmCollHandle::Contribution> found = handle_.find(from);
   const auto try_read = [&] { return (found = handle_.find(from)).has_value(); };
   if (found)
     handle_.prefetch_next(from);
@@ -350,15 +350,14 @@ ShmCollectiveFallback::~ShmCollectiveFallback() noexcept(false) {
 }
 
 base::Status ShmCollectiveFallback::check_mismatch() const {
-  const transport::ShmCollHandle& handle = *comm_.shm_coll_state().handle;
+  const node::ShmCollHandle& handle = *comm_.shm_coll_state().handle;
   for (int rank = 0; rank < comm_.size(); ++rank) {
     const auto found = handle.find(rank);
     if (found && (found->in_segment || found->by_messages) && rank != comm_.rank())
-      return base::Error(base::ErrorClass::truncate,
-                         "rank " + std::to_string(rank) +
-                             " contributes fewer bytes than this process, at most " +
-                             std::to_string(transport::kScatterBufferBytes) +
-                             "; pass the same lengths on all members");
+      return base::Error(
+          base::ErrorClass::truncate,
+          "rank " + std::to_string(rank) + " contributes fewer bytes than this process, at most " +
+              std::to_string(node::kScatterBufferBytes) + "; pass the same lengths on all members");
     if (found && found->pipelined && rank != comm_.rank())
       return base::Error(base::ErrorClass::truncate,
                          "rank " + std::to_string(rank) + " contributes " +

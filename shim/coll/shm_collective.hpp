@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ShmCollective is a blocking collective on short data in the shm collective segment.
-// Each member publishes its data and reads the others' (transport/shm/coll_segment.hpp); no member
+// Each member publishes its data and reads the others' (node/coll_segment.hpp); no member
 // waits for a message that another member must forward. So a collective takes one wait; if
 // processes outnumber cores, each further wait would cost a turn of all processes on the cores.
 // Scans, in-place alltoallv and alltoallw, and scatters among more than two members send messages
@@ -27,13 +27,13 @@ namespace shim::coll {
 /// True if parts of this many bytes in total fit a scatter buffer, from which each receiver reads
 /// only its own part. Whether a member has a free scatter buffer is another question, which
 /// ShmCollective::has_space_for_parts() answers.
-inline bool parts_fit(std::uint64_t bytes) { return bytes <= transport::kScatterBufferBytes; }
+inline bool parts_fit(std::uint64_t bytes) { return bytes <= node::kScatterBufferBytes; }
 
 /// One shm collective, run by one member.
 class ShmCollective : public InlineCollective {
  public:
   /// @param rows the collective's, which outlive the object
-  ShmCollective(const CollSeq& collective, transport::ShmCollHandle& handle,
+  ShmCollective(const CollSeq& collective, node::ShmCollHandle& handle,
                 std::span<const SegmentRow> rows)
       : InlineCollective(collective), seq(collective), handle_(handle), rows_(rows) {}
   /// End the round, unless the collective continues with messages. May throw: it makes progress,
@@ -54,26 +54,25 @@ class ShmCollective : public InlineCollective {
   bool fits(std::uint64_t bytes) const { return path(bytes) == SegmentPath::medium_buffer; }
   /// True if this member can publish parts of this many bytes in total.
   bool has_space_for_parts(std::uint64_t bytes) {
-    return bytes <= transport::kMediumBufferBytes ||
-           (parts_fit(bytes) && handle_.has_scatter_buffer());
+    return bytes <= node::kMediumBufferBytes || (parts_fit(bytes) && handle_.has_scatter_buffer());
   }
 
   // The following functions block until there is space or data, and do nothing after a failure.
 
   /// Publish data that fits(), for one reader.
   void publish(const types::ConstBuffer& data, int to) {
-    if (write(data)) handle_.publish(data.bytes(), transport::member(to));
+    if (write(data)) handle_.publish(data.bytes(), node::member(to));
   }
   void publish_to_all(const types::ConstBuffer& data) {
-    if (write(data)) handle_.publish(data.bytes(), transport::all_members(call.size));
+    if (write(data)) handle_.publish(data.bytes(), node::all_members(call.size));
   }
   /// Publish this many bytes, which write_to(memory) writes into the segment.
   template <typename Write>
   void publish_to_all(std::uint64_t bytes, const Write& write_to) {
-    publish_to(transport::all_members(call.size), bytes, write_to);
+    publish_to(node::all_members(call.size), bytes, write_to);
   }
   template <typename Write>
-  void publish_to(transport::MemberSet members, std::uint64_t bytes, const Write& write_to) {
+  void publish_to(node::MemberSet members, std::uint64_t bytes, const Write& write_to) {
     if (!await_free_space(bytes)) return;
     has_published_ = true;
     write_to(Bytes(handle_.buffer(bytes), bytes));
@@ -140,15 +139,14 @@ class ShmCollective : public InlineCollective {
 
   /// Return the message that this member produces on a broadcast ring. Call it after read()
   /// returned nullopt.
-  std::optional<transport::PipelineMessage> pipeline_from(int from) const;
+  std::optional<node::PipelineMessage> pipeline_from(int from) const;
   /// True if that member's data comes by messages, false if by a ring, nullopt if it is in the
   /// segment. Call it after read(from).
   std::optional<bool> sends_by_messages(int from) const;
   /// Consume that message: copy it to its destination, or pass its first `wanted` bytes to `take`
   /// chunk by chunk. Record a mismatch if its length is not the expected or wanted one.
-  void consume_pipeline(int from, const transport::PipelineMessage& message,
-                        const types::Buffer& into);
-  void consume_pipeline(int from, const transport::PipelineMessage& message, std::uint64_t wanted,
+  void consume_pipeline(int from, const node::PipelineMessage& message, const types::Buffer& into);
+  void consume_pipeline(int from, const node::PipelineMessage& message, std::uint64_t wanted,
                         const PipelineReader::ConsumeChunk& take);
 
   /// Record a mismatch if the lengths differ.
@@ -171,7 +169,7 @@ class ShmCollective : public InlineCollective {
                           std::optional<PipelineReader>& reader, bool in_place);
   bool write(const types::ConstBuffer& data);
 
-  transport::ShmCollHandle& handle_;
+  node::ShmCollHandle& handle_;
   std::span<const SegmentRow> rows_;
   bool has_published_ = false;
 };
@@ -200,7 +198,7 @@ inline constexpr int kCollectivesBeforeSegment = 3;
 /// Return the handle of the collective segment for this collective, or null if there is none. In
 /// the communicator's first eligible collective after kCollectivesBeforeSegment others, the members
 /// agree by messages on a segment, or on none.
-base::Result<transport::ShmCollHandle*> coll_handle_for(const CollSeq& seq);
+base::Result<node::ShmCollHandle*> coll_handle_for(const CollSeq& seq);
 
 /// Run body(shm), and return the finished task if body returns true or the collective has failed.
 /// Return nullopt, so that the caller continues with messages, if body returns false or there is no
@@ -208,7 +206,7 @@ base::Result<transport::ShmCollHandle*> coll_handle_for(const CollSeq& seq);
 template <typename Body>
 std::optional<Task> try_shm_collective(const CollSeq& seq, std::span<const SegmentRow> rows,
                                        const Body& body) {
-  base::Result<transport::ShmCollHandle*> handle = coll_handle_for(seq);
+  base::Result<node::ShmCollHandle*> handle = coll_handle_for(seq);
   if (!handle) return Task::over(std::move(handle).error());
   if (*handle == nullptr) return std::nullopt;
   ShmCollective shm(seq, **handle, rows);

@@ -78,11 +78,11 @@ class OperandBuffers {
   }
 
  private:
-  struct alignas(std::max_align_t) OperandBuffer
-      : std::array<std::byte, transport::kMediumBufferBytes> {};
+  struct alignas(std::max_align_t) OperandBuffer : std::array<std::byte, node::kMediumBufferBytes> {
+  };
   Operands operands_;
-  std::array<OperandBuffer, transport::kMaxShmCollMembers> scratch_;
-  std::array<OperandBuffer*, transport::kMaxShmCollMembers> buffers_;
+  std::array<OperandBuffer, node::kMaxShmCollMembers> scratch_;
+  std::array<OperandBuffer*, node::kMaxShmCollMembers> buffers_;
 };
 
 /// Read a member's operands, of the same length as the local ones, and copy them to index `to`.

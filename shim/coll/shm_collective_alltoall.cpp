@@ -119,7 +119,7 @@ struct PartEntry {
 };
 using PartCount = std::uint16_t;
 std::size_t head_of(std::size_t parts) { return sizeof(PartCount) + parts * sizeof(PartEntry); }
-constexpr std::size_t kMaxParts = (transport::kMediumBufferBytes - sizeof(PartCount)) /
+constexpr std::size_t kMaxParts = (node::kMediumBufferBytes - sizeof(PartCount)) /
                                   sizeof(PartEntry);
 
 /// Publish the parts out(0) to out(count - 1), except those for this member, and wake only their
@@ -129,7 +129,7 @@ bool publish_parts(ShmCollective& shm, int count, const Out& out) {
   std::array<PartEntry, kMaxParts> entries;
   std::size_t parts = 0;
   std::uint64_t bytes = 0;
-  transport::MemberSet members = 0;
+  node::MemberSet members = 0;
   for (int i = 0; i < count; ++i) {
     const OutgoingBlock part = out(i);
     if (part.dest == shm.call.rank) continue;
@@ -138,7 +138,7 @@ bool publish_parts(ShmCollective& shm, int count, const Out& out) {
         !parts_fit(head_of(parts + 1) + bytes))
       return shm.fall_back();
     entries[parts++] = {static_cast<std::uint16_t>(part.dest), static_cast<std::uint16_t>(bytes)};
-    members |= transport::member(part.dest);
+    members |= node::member(part.dest);
   }
   if (!shm.has_space_for_parts(head_of(parts) + bytes)) return shm.fall_back();
   shm.publish_to(members, head_of(parts) + bytes, [&](Bytes scratch) {
@@ -196,7 +196,7 @@ bool exchange_parts(ShmCollective& shm, int out_count, const Out& out, int in_co
       if (const OutgoingBlock part = out(i); part.dest != rank)
         by_messages().post_send(part.data, part.dest, Direct::Buffering::nothing);
   }
-  std::array<std::uint16_t, transport::kMaxShmCollMembers> entries_read{};
+  std::array<std::uint16_t, node::kMaxShmCollMembers> entries_read{};
   int own = 0;  // index after the last part from this member to itself
   for (int i = 0; i < in_count; ++i) {
     const auto [into, from] = in(i);

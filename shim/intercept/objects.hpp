@@ -11,11 +11,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "shim/bootstrap/node_segment.hpp"
 #include "shim/intercept/datatypes/type_contents.hpp"
 #include "shim/intercept/forked.hpp"
 #include "shim/intercept/handle_table.hpp"
 #include "shim/intercept/polled_request.hpp"
+#include "shim/node/node_segment.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/sessions/communicator.hpp"
 #include "shim/sessions/error_handler.hpp"
@@ -62,7 +62,7 @@ struct RequestObject {
 };
 
 /// Has one part, with one lock, for each VCI, so that threads in different VCIs do not contend.
-using RequestTable = HandleTable<RequestObject, MPI_Request, bootstrap::kMaxVcis>;
+using RequestTable = HandleTable<RequestObject, MPI_Request, node::kMaxVcis>;
 /// Return the part for requests on this communicator; the first part for null.
 inline std::uint32_t part_for(const sessions::Communicator* comm) noexcept {
   return comm != nullptr ? comm->vci() : 0;

@@ -11,7 +11,7 @@
 
 #include "shim/base/ids.hpp"
 #include "shim/base/result.hpp"
-#include "shim/bootstrap/address_table.hpp"
+#include "shim/node/address_table.hpp"
 #include "shim/sessions/network_address.hpp"
 
 namespace shim::sessions {
@@ -21,7 +21,7 @@ namespace shim::sessions {
 class AddressBook {
  public:
   /// Use the node's table from now on. Call before the first address.
-  void use(bootstrap::AddressTable table) { table_.emplace(std::move(table)); }
+  void use(node::AddressTable table) { table_.emplace(std::move(table)); }
 
   /// Record an address. True if the incarnation in use advances; operations with the former one
   /// then end.
@@ -42,7 +42,7 @@ class AddressBook {
  private:
   std::optional<NetworkAddress> find_any(base::ProcessId process) const;
 
-  std::optional<bootstrap::AddressTable> table_;
+  std::optional<node::AddressTable> table_;
   mutable std::mutex mutex_;                                 ///< guards own_ and incarnations_
   std::unordered_map<base::ProcessId, NetworkAddress> own_;  ///< addresses outside the table
   std::unordered_map<base::ProcessId, std::uint32_t> incarnations_;  ///< in use; absent: 0

@@ -126,13 +126,13 @@ std::unique_ptr<const coll::Nodes> Communicator::nodes() const {
       sharing_within_node(process_->settings()));
 }
 
-std::optional<transport::ShmCollSegmentId> Communicator::allocate_coll_segment() const {
+std::optional<node::ShmCollSegmentId> Communicator::allocate_coll_segment() const {
   return process_->node().coll_segments()->allocate(
       process_->node().slots_of(*parts_.context.members));
 }
 
-std::unique_ptr<transport::ShmCollHandle> Communicator::open_coll_segment(
-    transport::ShmCollSegmentId segment_id) const {
+std::unique_ptr<node::ShmCollHandle> Communicator::open_coll_segment(
+    node::ShmCollSegmentId segment_id) const {
   return process_->node().coll_segments()->open(segment_id,
                                                 process_->node().slots_of(*parts_.context.members),
                                                 rank_, process_->vcis().area(parts_.vci));

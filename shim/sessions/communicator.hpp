@@ -110,9 +110,9 @@ class Communicator final : public Described, private coll::Locality {
  private:
   coll::MemorySharing sharing() const override;
   std::unique_ptr<const coll::Nodes> nodes() const override;
-  std::optional<transport::ShmCollSegmentId> allocate_coll_segment() const override;
-  std::unique_ptr<transport::ShmCollHandle> open_coll_segment(
-      transport::ShmCollSegmentId segment_id) const override;
+  std::optional<node::ShmCollSegmentId> allocate_coll_segment() const override;
+  std::unique_ptr<node::ShmCollHandle> open_coll_segment(
+      node::ShmCollSegmentId segment_id) const override;
 
   Process* process_;
   Parts parts_;

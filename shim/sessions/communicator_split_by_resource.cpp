@@ -5,7 +5,7 @@
 #include <array>
 #include <functional>
 
-#include "shim/bootstrap/hardware.hpp"
+#include "shim/node/hardware.hpp"
 #include "shim/sessions/derived_communicator.hpp"
 #include "shim/sessions/process.hpp"
 #include "shim/sessions/pset_names.hpp"
@@ -22,9 +22,9 @@ int own_node(Process& process) {
 }
 
 /// Return the hardware this process is bound to; none without hwloc.
-std::vector<bootstrap::HardwareResource> own_hardware(Process& process) {
+std::vector<node::HardwareResource> own_hardware(Process& process) {
   auto found = process.node().own_hardware();
-  return found ? *std::move(found) : std::vector<bootstrap::HardwareResource>();
+  return found ? *std::move(found) : std::vector<node::HardwareResource>();
 }
 
 /// Return a color that no caller of split() can pass. Processes with one text get one color; two

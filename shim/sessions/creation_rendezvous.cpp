@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "shim/node/shm_rendezvous.hpp"
 #include "shim/sessions/derived_communicator.hpp"
 #include "shim/sessions/process.hpp"
-#include "shim/transport/shm/shm_rendezvous.hpp"
 
 namespace shim::sessions {
 namespace {
@@ -20,7 +20,7 @@ constexpr double kRendezvousTimeout = 0.01;
 /// The wait takes at most this fraction of the setting create_timeout.
 constexpr double kFractionOfTimeout = 0.25;
 
-class LocalMembers final : public transport::RendezvousMembers {
+class LocalMembers final : public node::RendezvousMembers {
  public:
   LocalMembers(const Process& process, const Group& group) : process_(process), group_(group) {}
   std::uint32_t size() const override { return static_cast<std::uint32_t>(group_.size()); }
@@ -36,10 +36,11 @@ class LocalMembers final : public transport::RendezvousMembers {
 /// Payload words that rank 0 adds to its context base: the extended id, without the world rank of
 /// rank 0, which all members know, and the VCI.
 enum Word : std::size_t { kReservedBase, kCounterLow, kCounterHigh, kVci };
-static_assert(kVci + 1 == transport::kRendezvousExtraWords);
+static_assert(kVci + 1 == node::kRendezvousExtraWords);
 
-std::array<std::uint32_t, 1 + transport::kRendezvousExtraWords> leader_words(
-    std::uint32_t context_base, const base::ExtendedId& id, std::uint32_t vci) {
+std::array<std::uint32_t, 1 + node::kRendezvousExtraWords> leader_words(std::uint32_t context_base,
+                                                                        const base::ExtendedId& id,
+                                                                        std::uint32_t vci) {
   return {context_base, static_cast<std::uint32_t>(id.leader),
           static_cast<std::uint32_t>(id.counter), static_cast<std::uint32_t>(id.counter >> 32),
           vci};
@@ -52,7 +53,7 @@ double rendezvous_timeout(const base::Settings& settings) {
 }
 
 /// Return what the members of a complete rendezvous agree on.
-Agreement agreement_of(const Group& group, const transport::ShmRendezvous& complete,
+Agreement agreement_of(const Group& group, const node::ShmRendezvous& complete,
                        std::uint32_t own_base) {
   const auto members = static_cast<std::size_t>(group.size());
   std::vector<std::uint32_t> bases(members);
@@ -128,13 +129,12 @@ std::optional<base::Result<Agreement>> RendezvousProtocol::arrive(const Creation
       std::span(words).first(rank == 0 ? words.size() : 1));
   if (rendezvous && wait_until_complete(*rendezvous, wait))
     return base.used_by(agreement_of(*call.group, *rendezvous, base.value()));
-  if (status == transport::ShmRendezvousTable::ArriveStatus::arrived_before)
-    return called_twice(call);
+  if (status == node::ShmRendezvousTable::ArriveStatus::arrived_before) return called_twice(call);
   return std::nullopt;
 }
 
 /// Wait until the rendezvous ends. True if all members arrived; else it is aborted for all.
-bool RendezvousProtocol::wait_until_complete(const transport::ShmRendezvous& rendezvous,
+bool RendezvousProtocol::wait_until_complete(const node::ShmRendezvous& rendezvous,
                                              const Wait& wait) {
   const auto is_over = [&] {
     return rendezvous.is_complete() || rendezvous.is_aborted() || wait.is_diverted();

@@ -17,7 +17,7 @@
 #include "shim/sessions/creation_protocol.hpp"
 #include "shim/sessions/creation_state.hpp"
 
-namespace shim::transport {
+namespace shim::node {
 class ShmRendezvous;
 }
 
@@ -37,7 +37,7 @@ class RendezvousProtocol final : public CreationProtocol {
  private:
   class Wait;
   std::optional<base::Result<Agreement>> arrive(const CreationCall& call, const Wait& wait);
-  bool wait_until_complete(const transport::ShmRendezvous& rendezvous, const Wait& wait);
+  bool wait_until_complete(const node::ShmRendezvous& rendezvous, const Wait& wait);
 
   Process& process_;
   const std::function<bool(const CreationKey&)> is_by_messages_;

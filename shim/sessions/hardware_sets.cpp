@@ -9,9 +9,9 @@
 namespace shim::sessions {
 namespace {
 
-void add_kind(std::vector<NamedGroup>& sets, const bootstrap::HardwareMap& map,
-              std::string_view type, const std::string& prefix,
-              std::span<const std::uint32_t> ranks, const std::vector<bootstrap::CoreSet>& cores) {
+void add_kind(std::vector<NamedGroup>& sets, const node::HardwareMap& map, std::string_view type,
+              const std::string& prefix, std::span<const std::uint32_t> ranks,
+              const std::vector<node::CoreSet>& cores) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> members;
   for (std::size_t slot = 0; slot < ranks.size(); ++slot)
     if (const auto instance = map.instance_of(type, cores[slot]))
@@ -22,8 +22,8 @@ void add_kind(std::vector<NamedGroup>& sets, const bootstrap::HardwareMap& map,
 
 }  // namespace
 
-std::vector<NamedGroup> hardware_sets(bootstrap::NodeHardware& hardware,
-                                      const bootstrap::NodeMap& nodes, std::uint32_t own_rank) {
+std::vector<NamedGroup> hardware_sets(node::NodeHardware& hardware, const bootstrap::NodeMap& nodes,
+                                      std::uint32_t own_rank) {
   const auto cores = hardware.first_cores();
   if (!cores) return {};
   const auto map = hardware.map();

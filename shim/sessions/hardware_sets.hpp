@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shim/bootstrap/bootstrap.hpp"
-#include "shim/bootstrap/node_hardware.hpp"
+#include "shim/node/node_hardware.hpp"
 #include "shim/sessions/pset_text.hpp"
 
 namespace shim::sessions {
@@ -16,7 +16,7 @@ namespace shim::sessions {
 /// sets. Empty until every local process has begun a session; from then on all get equal results,
 /// while any of them has a session. Local; the hardware is discovered once per node. Empty without
 /// hwloc.
-std::vector<NamedGroup> hardware_sets(bootstrap::NodeHardware& hardware,
-                                      const bootstrap::NodeMap& nodes, std::uint32_t own_rank);
+std::vector<NamedGroup> hardware_sets(node::NodeHardware& hardware, const bootstrap::NodeMap& nodes,
+                                      std::uint32_t own_rank);
 
 }  // namespace shim::sessions

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "shim/bootstrap/launched_processes.hpp"
-#include "shim/bootstrap/numa.hpp"
 #include "shim/bootstrap/resolve_node_map.hpp"
-#include "shim/bootstrap/segment_vci.hpp"
+#include "shim/node/numa.hpp"
+#include "shim/sessions/shared_node_map.hpp"
 #include "shim/transport/ofi/ofi.hpp"
 
 namespace shim::sessions {
@@ -34,7 +34,7 @@ transport::ShmSettings NodeMemory::shm_settings() const {
           .cookie = std::hash<std::string>()(bootstrap_.job().world_name)};
 }
 
-bootstrap::SegmentSpec NodeMemory::segment_spec() const {
+node::SegmentSpec NodeMemory::segment_spec() const {
   const auto& job = bootstrap_.job();
   const auto slots = static_cast<std::uint32_t>(location_.local_ranks.size());
   const bool has_other_nodes = location_.node_count > 1;
@@ -48,39 +48,38 @@ bootstrap::SegmentSpec NodeMemory::segment_spec() const {
                                 ? bootstrap::NodeMap::max_bytes(job.size, location_.node_count)
                                 : 0,
           .slot_bytes = transport::shm_slot_bytes(slots),
-          .store_bytes = transport::ShmCollSegments::store_bytes() +
-                         transport::ShmRendezvousTable::store_bytes(slots),
+          .store_bytes = node::ShmCollSegments::store_bytes() +
+                         node::ShmRendezvousTable::store_bytes(slots),
           .pair_bytes = transport::shm_pair_bytes(shm_settings()),
           .cell_pool_bytes = settings_.cell_pool_bytes,
           .directory = factories_.segment_directory,
-          .cores = bootstrap::CoreSet::of_this_process(),
-          .numa_node = bootstrap::current_numa_node()};
+          .cores = node::CoreSet::of_this_process(),
+          .numa_node = node::current_numa_node()};
 }
 
 base::Status NodeMemory::attach() {
   transport::remove_stale_fabric_memory();
   if (location_.local_ranks.size() < 2 || settings_.transport == "fabric") {
-    bootstrap::remove_unused_segments(factories_.segment_directory);  // attaching does this, too
+    node::remove_unused_segments(factories_.segment_directory);  // attaching does this, too
   } else {
-    bootstrap::SegmentSpec spec = segment_spec();
-    spec.vcis = vci_count_ = bootstrap::NodeSegment::vcis_that_fit(spec, vci_count_);
-    SHIM_TRY_ASSIGN(segment_, bootstrap::NodeSegment::attach(spec, settings_.ready_timeout));
+    node::SegmentSpec spec = segment_spec();
+    spec.vcis = vci_count_ = node::NodeSegment::vcis_that_fit(spec, vci_count_);
+    SHIM_TRY_ASSIGN(segment_, node::NodeSegment::attach(spec, settings_.ready_timeout));
     SHIM_TRY_ASSIGN(transport_, transport::make_shm(*segment_, shm_settings()));
-    coll_segments_ = std::make_unique<transport::ShmCollSegments>(*segment_);
-    rendezvous_table_ = std::make_unique<transport::ShmRendezvousTable>(
-        *segment_, transport::ShmCollSegments::store_bytes());
+    coll_segments_ = std::make_unique<node::ShmCollSegments>(*segment_);
+    rendezvous_table_ = std::make_unique<node::ShmRendezvousTable>(
+        *segment_, node::ShmCollSegments::store_bytes());
     if (auto identity = bootstrap_.launch_identity())
       launched_ = std::make_unique<bootstrap::LaunchedProcesses>(*std::move(identity));
   }
-  hardware_ = std::make_unique<bootstrap::NodeHardware>(segment_.get(),
-                                                        bootstrap::CoreSet::of_this_process());
+  hardware_ = std::make_unique<node::NodeHardware>(segment_.get(),
+                                                   node::CoreSet::of_this_process());
   return {};
 }
 
 /// On one node, computing the map is as fast as reading it from the segment.
 base::Status NodeMemory::resolve_node_map() {
-  if (segment_ && location_.node_count > 1)
-    return bootstrap::resolve_node_map(bootstrap_, *segment_);
+  if (segment_ && location_.node_count > 1) return resolve_shared_node_map(bootstrap_, *segment_);
   return bootstrap::resolve_node_map(bootstrap_);
 }
 
@@ -142,20 +141,20 @@ bool NodeMemory::ended_before_attaching(base::ProcessId process) {
 
 bool NodeMemory::is_oversubscribed() const {
   if (segment_) return segment_->processes_per_core() > 1;
-  const auto own = bootstrap::CoreSet::of_this_process();
-  bootstrap::CoreDemand demand(own);
+  const auto own = node::CoreSet::of_this_process();
+  node::CoreDemand demand(own);
   demand.add(own);
   for (std::size_t others = location_.local_ranks.size() - 1; others > 0; --others)
     demand.add_unknown();  // the launcher provides only the number
   return demand.per_core() > 1;
 }
 
-base::Result<std::vector<bootstrap::HardwareResource>> NodeMemory::own_hardware() {
-  SHIM_TRY_ASSIGN(const bootstrap::HardwareMap* map, hardware_->map());
-  return map->resources_of(bootstrap::CoreSet::of_first_thread());
+base::Result<std::vector<node::HardwareResource>> NodeMemory::own_hardware() {
+  SHIM_TRY_ASSIGN(const node::HardwareMap* map, hardware_->map());
+  return map->resources_of(node::CoreSet::of_first_thread());
 }
 
-std::optional<bootstrap::AddressTable> NodeMemory::address_table() {
+std::optional<node::AddressTable> NodeMemory::address_table() {
   if (!segment_) return std::nullopt;
   return segment_->address_table();
 }
@@ -164,10 +163,10 @@ std::atomic<std::uint32_t>* NodeMemory::context_counter() {
   return segment_ ? &segment_->context_counter() : nullptr;
 }
 
-base::Result<std::unique_ptr<base::SharedArea>> NodeMemory::open_vci(std::uint32_t vci) {
-  if (!segment_) return std::unique_ptr<base::SharedArea>();
+base::Result<std::unique_ptr<node::SharedArea>> NodeMemory::open_vci(std::uint32_t vci) {
+  if (!segment_) return std::unique_ptr<node::SharedArea>();
   SHIM_TRY(segment_->open_vci(vci));
-  return std::unique_ptr<base::SharedArea>(std::make_unique<bootstrap::SegmentVci>(*segment_, vci));
+  return std::make_unique<node::SharedArea>(segment_->area_of(vci));
 }
 
 base::Status NodeMemory::check_space_for_vci(std::uint32_t vci) const {

@@ -13,15 +13,15 @@
 #include "shim/base/ids.hpp"
 #include "shim/base/result.hpp"
 #include "shim/base/settings.hpp"
-#include "shim/base/shared_area.hpp"
 #include "shim/bootstrap/bootstrap.hpp"
-#include "shim/bootstrap/node_hardware.hpp"
-#include "shim/bootstrap/node_segment.hpp"
+#include "shim/node/coll_segment.hpp"
+#include "shim/node/node_hardware.hpp"
+#include "shim/node/node_segment.hpp"
+#include "shim/node/shared_area.hpp"
+#include "shim/node/shm_rendezvous.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/sessions/factories.hpp"
-#include "shim/transport/shm/coll_segment.hpp"
 #include "shim/transport/shm/shm.hpp"
-#include "shim/transport/shm/shm_rendezvous.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::bootstrap {
@@ -44,7 +44,7 @@ class NodeMemory {
 
   /// Attach to the segment, unless no other process needs it. Errors: those of NodeSegment::attach.
   base::Status attach();
-  /// Resolve the node map, once per node. Errors: those of bootstrap::resolve_node_map.
+  /// Resolve the node map, once per node. Errors: those of resolve_shared_node_map.
   base::Status resolve_node_map();
   /// From now on other processes may write to this one.
   void set_ready();
@@ -91,16 +91,16 @@ class NodeMemory {
   bool is_oversubscribed() const;
   /// True if is_oversubscribed() stays constant.
   bool has_seen_all() const { return segment_ && segment_->has_seen_all(); }
-  /// Return the hardware of this node, found once per node (bootstrap/node_hardware.hpp).
-  bootstrap::NodeHardware& hardware() { return *hardware_; }
+  /// Return the hardware of this node, found once per node (node/node_hardware.hpp).
+  node::NodeHardware& hardware() { return *hardware_; }
   /// Return the hardware this process is bound to, one entry per kind, largest kind first. The
   /// binding is discovered at each call. Local. Errors: other (no hwloc, or hwloc finds nothing).
-  base::Result<std::vector<bootstrap::HardwareResource>> own_hardware();
+  base::Result<std::vector<node::HardwareResource>> own_hardware();
 
   // --- contents of the segment; null without a segment
-  transport::ShmCollSegments* coll_segments() { return coll_segments_.get(); }
-  transport::ShmRendezvousTable* rendezvous_table() { return rendezvous_table_.get(); }
-  std::optional<bootstrap::AddressTable> address_table();
+  node::ShmCollSegments* coll_segments() { return coll_segments_.get(); }
+  node::ShmRendezvousTable* rendezvous_table() { return rendezvous_table_.get(); }
+  std::optional<node::AddressTable> address_table();
   std::atomic<std::uint32_t>* context_counter();
 
   // --- VCIs
@@ -111,15 +111,15 @@ class NodeMemory {
   /// Return the transport of VCI 0 to local processes; null without a segment.
   transport::Transport* transport() { return transport_.get(); }
   /// Return the area on which local processes blocked in VCI 0 sleep.
-  base::SharedArea& area() { return *segment_; }
+  node::SharedArea& area() { return *segment_; }
   /// Back a further VCI with memory and return its area; null without a segment. Errors: no_space.
-  base::Result<std::unique_ptr<base::SharedArea>> open_vci(std::uint32_t vci);
+  base::Result<std::unique_ptr<node::SharedArea>> open_vci(std::uint32_t vci);
   /// Errors: no_space.
   base::Status check_space_for_vci(std::uint32_t vci) const;
   transport::ShmSettings shm_settings() const;
 
  private:
-  bootstrap::SegmentSpec segment_spec() const;
+  node::SegmentSpec segment_spec() const;
 
   const base::Settings& settings_;
   const Factories& factories_;
@@ -127,13 +127,13 @@ class NodeMemory {
   const bootstrap::NodeLocation location_;
   std::uint32_t vci_count_;
   // destroyed in reverse
-  std::unique_ptr<bootstrap::NodeSegment> segment_;
+  std::unique_ptr<node::NodeSegment> segment_;
   /// Null without a segment, or if the launcher identifies no process.
   std::unique_ptr<bootstrap::LaunchedProcesses> launched_;
-  std::unique_ptr<bootstrap::NodeHardware> hardware_;
+  std::unique_ptr<node::NodeHardware> hardware_;
   std::unique_ptr<transport::Transport> transport_;
-  std::unique_ptr<transport::ShmCollSegments> coll_segments_;
-  std::unique_ptr<transport::ShmRendezvousTable> rendezvous_table_;
+  std::unique_ptr<node::ShmCollSegments> coll_segments_;
+  std::unique_ptr<node::ShmRendezvousTable> rendezvous_table_;
 };
 
 }  // namespace shim::sessions

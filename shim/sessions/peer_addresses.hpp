@@ -76,7 +76,7 @@ class PeerAddresses {
   /// Record an address that the launcher returned. Errors: other (invalid address).
   base::Status record_looked_up(base::ProcessId process, const NetworkAddress& found);
   /// Record the incarnation of an address that is already in the node's address table
-  /// (bootstrap/address_table.hpp), which the node's processes share.
+  /// (node/address_table.hpp), which the node's processes share.
   void record_incarnation(base::ProcessId process, std::uint32_t incarnation);
   /// True if the other processes of the node find this address in the node's address table.
   bool node_knows(base::ProcessId process, std::uint32_t incarnation) const {

@@ -12,7 +12,7 @@
 #include "shim/base/result.hpp"
 #include "shim/base/settings.hpp"
 #include "shim/bootstrap/bootstrap.hpp"
-#include "shim/bootstrap/node_hardware.hpp"
+#include "shim/node/node_hardware.hpp"
 #include "shim/sessions/group.hpp"
 #include "shim/sessions/pset_text.hpp"
 #include "shim/sessions/published_sets.hpp"
@@ -32,7 +32,7 @@ class ProcessSets {
               const base::Log& log);
 
   /// Add the sets of this node's hardware. `hardware` outlives this object. Call before any query.
-  void use_hardware(bootstrap::NodeHardware& hardware) { hardware_ = &hardware; }
+  void use_hardware(node::NodeHardware& hardware) { hardware_ = &hardware; }
 
   /// Return all names that exist now.
   std::vector<std::string> names();
@@ -59,7 +59,7 @@ class ProcessSets {
 
   bootstrap::Bootstrap& bootstrap_;
   const base::Log& log_;
-  bootstrap::NodeHardware* hardware_ = nullptr;
+  node::NodeHardware* hardware_ = nullptr;
   std::vector<NamedGroup> user_sets_;  ///< in the user's order
   std::unordered_map<std::string, GroupPtr> user_sets_by_name_;
   PublishedSets published_;

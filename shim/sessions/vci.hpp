@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "shim/base/shared_area.hpp"
+#include "shim/node/shared_area.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/transport/shm/shm.hpp"
 #include "shim/transport/transport.hpp"
@@ -19,7 +19,7 @@ class Vci final : private p2p::Router {
   struct Parts {
     p2p::EngineSpec engine;                  ///< without router and transports
     p2p::Router& of_process;                 ///< knows the node's processes
-    std::unique_ptr<base::SharedArea> area;  ///< null if no other process of the job is on the node
+    std::unique_ptr<node::SharedArea> area;  ///< null if no other process of the job is on the node
     transport::ShmSettings shm;
   };
   /// Errors: those of make_shm.
@@ -27,7 +27,7 @@ class Vci final : private p2p::Router {
 
   p2p::Engine& engine() { return *engine_; }
   /// Null if no other process of the job is on the node.
-  base::SharedArea* area() { return area_.get(); }
+  node::SharedArea* area() { return area_.get(); }
 
  private:
   explicit Vci(Parts& parts)
@@ -43,7 +43,7 @@ class Vci final : private p2p::Router {
   const base::ProcessId own_;  ///< the engine calls route_to before make() returns
   // destroyed in reverse
   p2p::Router& of_process_;
-  std::unique_ptr<base::SharedArea> area_;
+  std::unique_ptr<node::SharedArea> area_;
   std::unique_ptr<transport::Transport> self_, shm_;
   std::unique_ptr<p2p::Engine> engine_;
 };

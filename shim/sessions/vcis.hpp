@@ -14,7 +14,7 @@
 #include "shim/base/log.hpp"
 #include "shim/base/result.hpp"
 #include "shim/base/settings.hpp"
-#include "shim/base/shared_area.hpp"
+#include "shim/node/shared_area.hpp"
 #include "shim/p2p/engines.hpp"
 #include "shim/p2p/p2p.hpp"
 #include "shim/sessions/context_ids.hpp"
@@ -69,7 +69,7 @@ class Vcis {
   /// Return the engine of an open VCI.
   p2p::Engine& engine(std::uint32_t vci) { return vci == 0 ? *engine_ : extra(vci)->engine(); }
   /// Return the area on which local processes blocked in this open VCI sleep.
-  base::SharedArea& area(std::uint32_t vci) {
+  node::SharedArea& area(std::uint32_t vci) {
     return vci == 0 ? spec_.node.area() : *extra(vci)->area();
   }
   /// Return the engines of all open VCIs.
@@ -93,7 +93,7 @@ class Vcis {
   base::Status open_if_space(std::uint32_t vci);
   void update_oversubscription();
 
-  static constexpr std::uint32_t kMost = bootstrap::kMaxVcis;
+  static constexpr std::uint32_t kMost = node::kMaxVcis;
   static_assert(kMost <= p2p::Engines::kMost);
 
   const Spec spec_;

@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "tests/bootstrap/segment_rig.hpp"
+#include "tests/base/child.hpp"
+#include "tests/base/directory.hpp"
+#include "tests/bootstrap/helpers.hpp"
 
 namespace shim::bootstrap::mpirun {
 namespace {
@@ -22,7 +24,7 @@ using testing::must;
 using ::testing::SizeIs;
 using testing::text_of;
 
-class MpirunBackend : public testing::SegmentTest {
+class MpirunBackend : public base::testing::DirectoryTest {
  protected:
   MpirunEnv env(std::uint32_t rank, std::uint32_t size) const {
     MpirunEnv made;
@@ -157,7 +159,7 @@ TEST_F(MpirunBackend, ReportsAMissingFolder) {
 }
 
 TEST_F(MpirunBackend, DetectsTheEndOfMpirun) {
-  testing::Child mpirun([](testing::Child& self) { return self.wait_for_parent(); });
+  base::testing::Child mpirun([](base::testing::Child& self) { return self.wait_for_parent(); });
   auto wrapped = env(0, 3);
   wrapped.mpirun = mpirun.pid();
   Backend self(wrapped);
@@ -168,22 +170,23 @@ TEST_F(MpirunBackend, DetectsTheEndOfMpirun) {
   ASSERT_TRUE(mpirun.finish());
   EXPECT_TRUE(self.has_lost_launcher());
 
-  testing::Child child([this](testing::Child& report) {  // its parent, in the role of mpirun, exits
-    testing::Child grandchild([&](testing::Child& end) {
-      auto made = env(0, 3);
-      made.mpirun = ::getppid();
-      Backend backend(made);
-      const bool before = backend.has_lost_launcher();
-      end.notify_parent();
-      const auto deadline = base::Deadline::after_seconds(20);
-      while (!backend.has_lost_launcher() && !deadline.passed()) ::usleep(1000);
-      if (!before && backend.has_lost_launcher()) report.notify_parent();
-      return true;
-    });
-    grandchild.wait_for_child();
-    ::_exit(0);
-    return true;
-  });
+  base::testing::Child child(
+      [this](base::testing::Child& report) {  // its parent, in the role of mpirun, exits
+        base::testing::Child grandchild([&](base::testing::Child& end) {
+          auto made = env(0, 3);
+          made.mpirun = ::getppid();
+          Backend backend(made);
+          const bool before = backend.has_lost_launcher();
+          end.notify_parent();
+          const auto deadline = base::Deadline::after_seconds(20);
+          while (!backend.has_lost_launcher() && !deadline.passed()) ::usleep(1000);
+          if (!before && backend.has_lost_launcher()) report.notify_parent();
+          return true;
+        });
+        grandchild.wait_for_child();
+        ::_exit(0);
+        return true;
+      });
   EXPECT_TRUE(child.wait_for_child());
 }
 

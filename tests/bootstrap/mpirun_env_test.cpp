@@ -9,7 +9,9 @@
 #include <map>
 #include <string>
 
-#include "tests/bootstrap/segment_rig.hpp"
+#include "tests/base/child.hpp"
+#include "tests/base/directory.hpp"
+#include "tests/bootstrap/helpers.hpp"
 
 namespace shim::bootstrap::mpirun {
 namespace {
@@ -84,7 +86,7 @@ TEST(MpirunEnvTest, RankBeyondTheSizeYieldsNothing) {
   EXPECT_FALSE(read(changed));
 }
 
-class RealMpirun : public testing::SegmentTest {
+class RealMpirun : public base::testing::DirectoryTest {
  protected:
   MpirunEnv env() const {
     MpirunEnv made;
@@ -101,7 +103,7 @@ TEST_F(RealMpirun, ValidOnlyIfAliveWithAPrivateFolder) {
   made.folder += "/gone";
   EXPECT_FALSE(made.is_valid());
 
-  testing::Child ended([](testing::Child&) { return true; });
+  base::testing::Child ended([](base::testing::Child&) { return true; });
   const pid_t pid = ended.pid();
   ASSERT_TRUE(ended.finish());
   made = env();

@@ -440,7 +440,7 @@ TEST(AlgorithmTable, RowsKeepTheLimitsOfTheirAlgorithms) {
     SCOPED_TRACE(name);
     for (const SegmentRow& row : rows.segment()) {
       if (row.path == SegmentPath::medium_buffer) {
-        EXPECT_LE(row.when.max_bytes, transport::kMediumBufferBytes);
+        EXPECT_LE(row.when.max_bytes, node::kMediumBufferBytes);
       }
     }
     for (const auto& row : rows.inlines()) EXPECT_LE(row.when.max_size, kMaxDirectProcesses);

@@ -99,7 +99,7 @@ TEST(PairExchange, InPlaceDoesNotOverwriteUnsentData) {
       ASSERT_EQ(both, joined(block(0, 0, kCount), block(1, 0, kCount)));
       return;
     }
-    transport::ShmCollHandle& handle = *comm.shm_coll_state().handle;
+    node::ShmCollHandle& handle = *comm.shm_coll_state().handle;
     const Items given = block(1, 0, kCount);
     Items got = untouched(kCount);
     ASSERT_TRUE(handle.publish_pipeline(1, kBytes));

@@ -97,11 +97,10 @@ class LayoutLocality final : public Locality {
         [this](int rank) { return layout_[static_cast<std::size_t>(rank)]; },
         MemorySharing::memory);
   }
-  std::optional<transport::ShmCollSegmentId> allocate_coll_segment() const override {
+  std::optional<node::ShmCollSegmentId> allocate_coll_segment() const override {
     return std::nullopt;
   }
-  std::unique_ptr<transport::ShmCollHandle> open_coll_segment(
-      transport::ShmCollSegmentId) const override {
+  std::unique_ptr<node::ShmCollHandle> open_coll_segment(node::ShmCollSegmentId) const override {
     return nullptr;
   }
 

@@ -12,8 +12,8 @@ namespace shim::coll {
 namespace {
 
 using base::ErrorClass;
-using transport::kMediumBufferBytes;
-using transport::kScatterBufferBytes;
+using node::kMediumBufferBytes;
+using node::kScatterBufferBytes;
 
 /// Return the block of `from` for `to` in one round.
 Items block_of(int from, int to, int round, std::uint64_t count) {

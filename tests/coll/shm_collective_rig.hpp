@@ -6,16 +6,16 @@
 #include "shim/coll/shm_collective.hpp"
 #include "shim/transport/shm/shm.hpp"
 #include "tests/coll/rig.hpp"
-#include "tests/transport/anonymous_area.hpp"
+#include "tests/node/anonymous_area.hpp"
 
 namespace shim::coll {
 
-using transport::ShmCollSegments;
-using transport::testing::AnonymousArea;
-using transport::testing::AnonymousSegment;
+using node::ShmCollSegments;
+using node::testing::AnonymousArea;
+using node::testing::AnonymousSegment;
 
-inline constexpr std::uint64_t kChunkItems = transport::kPipelineChunk / 8,
-                               kRingItems = transport::kPipelineRingBytes / 8;  // items
+inline constexpr std::uint64_t kChunkItems = node::kPipelineChunk / 8,
+                               kRingItems = node::kPipelineRingBytes / 8;  // items
 /// Items: around the capacity of a medium buffer, of a chunk, and of the broadcast ring.
 inline constexpr std::uint64_t kPipelineLengths[] = {137,
                                                      kChunkItems - 1,
@@ -33,11 +33,11 @@ class NodeLocality final : public Locality {
       : area_(std::move(segment), static_cast<std::uint32_t>(rank)), rank_(rank) {}
   MemorySharing sharing() const override { return MemorySharing::segment; }
   std::unique_ptr<const Nodes> nodes() const override { return nullptr; }
-  std::optional<transport::ShmCollSegmentId> allocate_coll_segment() const override {
+  std::optional<node::ShmCollSegmentId> allocate_coll_segment() const override {
     return coll_segments_.allocate(slots());
   }
-  std::unique_ptr<transport::ShmCollHandle> open_coll_segment(
-      transport::ShmCollSegmentId segment_id) const override {
+  std::unique_ptr<node::ShmCollHandle> open_coll_segment(
+      node::ShmCollSegmentId segment_id) const override {
     return coll_segments_.open(segment_id, slots(), rank_);
   }
   /// Make later allocations fail.

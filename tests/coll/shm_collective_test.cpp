@@ -311,7 +311,7 @@ TEST(ShmCollective, SenderRunsAheadUntilSlotsAreUsedUp) {
   std::atomic<int> given{0};
   on_segment_members(2, [&](Comm& comm) {
     ASSERT_TRUE(run(comm, barrier(CollSeq::blocking(comm))));
-    constexpr int kInlineSlots = static_cast<int>(transport::ShmCollMemberArea::kInlineSlots);
+    constexpr int kInlineSlots = static_cast<int>(node::ShmCollMemberArea::kInlineSlots);
     for (int i = 0; i < 3 * kInlineSlots; ++i) {
       Items data = comm.rank() == 0 ? values(i, 1) : untouched(1);
       // acquire and release: a thread that sees the number also sees the completed broadcasts

@@ -82,7 +82,7 @@ TEST(CreationOnOneNode, SendsNoControlMessage) {
 TEST(CreationOnOneNode, LongTagsUseMessages) {
   Cluster cluster(World::of(1, 3));
   cluster.run([&](Member& member) {
-    const std::string longest(transport::kMaxRendezvousName, 'x');
+    const std::string longest(node::kMaxRendezvousName, 'x');
     for (int i = 0; i < 5; ++i) {
       const auto before = member.process().engine().counts().control_sent;
       exercise(member.create_world(longest), i);
@@ -113,7 +113,7 @@ TEST(CreationOnOneNode, CallThatAnExceptionEndsIsForgotten) {
       base::run_deep_in_the_stack(overwrite_stack);
       engine.remove_progress(work);
     }
-    const std::string uses_messages(transport::kMaxRendezvousName, 'x');
+    const std::string uses_messages(node::kMaxRendezvousName, 'x');
     exercise(member.create_world(uses_messages), 1);
   });
 }
@@ -123,7 +123,7 @@ TEST_P(Creation, CallByMessagesThatAnExceptionEndsFailsForAll) {
   base::Settings settings = Cluster::settings();
   settings.create_timeout = 5;
   Cluster cluster(GetParam(), settings);
-  const std::string tag(transport::kMaxRendezvousName, 'x');  // too long for a rendezvous
+  const std::string tag(node::kMaxRendezvousName, 'x');  // too long for a rendezvous
   for (int thrower : {0, cluster.size() - 1}) {
     cluster.run([&](Member& member) {
       if (member.rank() == thrower) {

@@ -140,11 +140,11 @@ TEST(Vcis, ThreadsAreAssignedVcisRoundRobin) {
 }
 
 TEST(Vcis, ManyProcessesOnANodeUseOneVci) {
-  bootstrap::SegmentSpec spec;
+  node::SegmentSpec spec;
   spec.slots = 16, spec.pair_bytes = 65536;
-  EXPECT_EQ(bootstrap::NodeSegment::vcis_that_fit(spec, 4), 4u);
+  EXPECT_EQ(node::NodeSegment::vcis_that_fit(spec, 4), 4u);
   spec.slots = 1024;
-  EXPECT_EQ(bootstrap::NodeSegment::vcis_that_fit(spec, 4), 1u);
+  EXPECT_EQ(node::NodeSegment::vcis_that_fit(spec, 4), 1u);
 }
 
 class TwoThreads : public ::testing::TestWithParam<bool> {};

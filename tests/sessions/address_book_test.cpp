@@ -37,7 +37,7 @@ class AddressBookTest : public ::testing::TestWithParam<Kind> {
   bool has_table() const { return GetParam() == Kind::with_table; }
 
   std::vector<std::atomic<std::uint64_t>> marks_;
-  std::vector<bootstrap::AddressRecord> records_;
+  std::vector<node::AddressRecord> records_;
   AddressBook one_, other_;
 };
 

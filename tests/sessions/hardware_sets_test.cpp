@@ -16,10 +16,10 @@
 namespace shim::sessions {
 namespace {
 
-using bootstrap::HardwareMap;
-using bootstrap::NodeHardware;
 using bootstrap::NodeMap;
-using bootstrap::NodeSegment;
+using node::HardwareMap;
+using node::NodeHardware;
+using node::NodeSegment;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 
@@ -38,7 +38,7 @@ struct HardwareSets : ::testing::Test {
   ~HardwareSets() override { std::filesystem::remove_all(directory); }
 
   std::unique_ptr<NodeSegment> begin(std::uint32_t slot, std::uint64_t cores) {
-    bootstrap::SegmentSpec spec{.job = "job", .slots = 3, .own_slot = slot, .directory = directory};
+    node::SegmentSpec spec{.job = "job", .slots = 3, .own_slot = slot, .directory = directory};
     spec.cores.words[0] = cores;
     return std::move(*NodeSegment::attach(spec, 10));
   }
@@ -77,7 +77,7 @@ TEST_F(HardwareSets, AreListedAndFoundRegardlessOfCase) {
   auto self = launcher->open(0);
   ASSERT_TRUE(resolve_node_map(*self));
   const base::Log log(base::LogLevel::off);
-  bootstrap::CoreSet own;
+  node::CoreSet own;
   own.words[0] = 0b0100;
   NodeHardware hardware(nullptr, own, two_sockets);
   ProcessSets sets({}, *self, log);

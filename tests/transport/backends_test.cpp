@@ -10,13 +10,16 @@
 #include "shim/transport/self/self.hpp"
 #include "shim/transport/shm/cell_pool.hpp"
 #include "shim/transport/shm/shm.hpp"
-#include "tests/transport/anonymous_area.hpp"
+#include "tests/node/anonymous_area.hpp"
 #include "tests/transport/fault_injection.hpp"
 #include "tests/transport/large_buffer_network.hpp"
 #include "tests/transport/rig.hpp"
 
 namespace shim::transport::testing {
 namespace {
+
+using node::testing::AnonymousArea;
+using node::testing::AnonymousSegment;
 
 std::unique_ptr<Rig> make_self_rig(int, std::string&) {
   std::vector<std::unique_ptr<Transport>> transports;

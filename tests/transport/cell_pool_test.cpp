@@ -8,13 +8,13 @@
 #include <set>
 #include <vector>
 
-#include "tests/transport/anonymous_area.hpp"
+#include "tests/node/anonymous_area.hpp"
 
 namespace shim::transport {
 namespace {
 
-using testing::AnonymousArea;
-using testing::AnonymousSegment;
+using node::testing::AnonymousArea;
+using node::testing::AnonymousSegment;
 
 constexpr std::uint32_t kCells = 64, kFirst = 4, kLaps = 7;
 constexpr base::Nanoseconds kCopy = 1000;
@@ -25,7 +25,9 @@ class CellPoolTest : public ::testing::Test {
   static inline base::Nanoseconds time = 0;
   static base::Nanoseconds now() { return time; }
 
-  AnonymousArea area{std::make_shared<AnonymousSegment>(1, 64, 64, 0, kCells* kCellBytes), 0};
+  std::shared_ptr<AnonymousSegment> segment = std::make_shared<AnonymousSegment>(
+      2, 64, 64, 0, kCells* kCellBytes);
+  AnonymousArea area{segment, 0};
   CellPool cell_pool{area, &now};
   CellPartition partition;
   std::set<std::uint32_t> touched;         ///< cells that have been filled
@@ -169,7 +171,7 @@ TEST_F(CellPoolTest, AllocationFailureOfOnePartitionDoesNotAffectOthers) {
 }
 
 TEST_F(CellPoolTest, OversubscribedProcessesUseAPartOfTheirPool) {
-  area.set_processes_per_core(2);
+  AnonymousArea(segment, 1, AnonymousArea::core(0)).set_ready();
   EXPECT_EQ(cell_pool.capacity_bytes(), kCells / 2 * kCellBytes);
   std::uint32_t found = 0;
   while (found <= kCells && publish_one()) ++found;

@@ -13,9 +13,12 @@
 
 #include "shim/base/clock.hpp"
 #include "shim/transport/transport.hpp"
-#include "tests/transport/anonymous_area.hpp"
+#include "tests/node/anonymous_area.hpp"
 
 namespace shim::transport::testing {
+
+using node::testing::AnonymousArea;
+using node::testing::AnonymousSegment;
 
 /// A forked child. Its exit status must be 0 unless the test kills it.
 class Child {

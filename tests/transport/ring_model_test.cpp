@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "shim/transport/shm/ring.hpp"
-#include "tests/transport/anonymous_area.hpp"
+#include "tests/node/anonymous_area.hpp"
 #include "tests/transport/interleave.hpp"
 
 namespace shim::transport {
 namespace {
 
-using testing::AnonymousArea;
-using testing::AnonymousSegment;
+using node::testing::AnonymousArea;
+using node::testing::AnonymousSegment;
 using testing::explore;
 using testing::Fiber;
 using testing::Run;
@@ -61,9 +61,9 @@ std::string raw(const T& value) {
 /// Zeroed memory for a ring of `lines` cache lines.
 struct Block {
   explicit Block(std::size_t lines)
-      : size(sizeof(RingControl) + lines * kLine),
-        begin(new (std::align_val_t{kLine}) std::byte[size]()) {}
-  ~Block() { ::operator delete[](begin, std::align_val_t{kLine}); }
+      : size(sizeof(RingControl) + lines * base::kCacheLine),
+        begin(new (std::align_val_t{base::kCacheLine}) std::byte[size]()) {}
+  ~Block() { ::operator delete[](begin, std::align_val_t{base::kCacheLine}); }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   std::size_t size;
@@ -115,7 +115,8 @@ std::shared_ptr<AnonymousSegment> Ring::cell_pool_segment(std::size_t cells) {
   static std::map<std::size_t, std::shared_ptr<AnonymousSegment>> segments;
   auto& segment = segments[cells];
   if (segment == nullptr)
-    segment = std::make_shared<AnonymousSegment>(1, kLine, kLine, 0, cells * kCellBytes);
+    segment = std::make_shared<AnonymousSegment>(1, base::kCacheLine, base::kCacheLine, 0,
+                                                 cells * kCellBytes);
   std::memset(segment->cell_pool(0), 0, cells * kCellBytes);
   return segment;
 }
@@ -272,7 +273,7 @@ TEST(Ring, SizesMatchTheDocumentation) {
 }
 
 TEST(Ring, TwoShortPacketsShareALineAndLongerOnesBeginALine) {
-  Block block(1024 - sizeof(RingControl) / kLine);
+  Block block(1024 - sizeof(RingControl) / base::kCacheLine);
   RingWriter<> writer({block.begin, block.size});
   RingReader<> reader({block.begin, block.size});
   const auto place_of = [&](std::size_t bytes) {
@@ -283,11 +284,11 @@ TEST(Ring, TwoShortPacketsShareALineAndLongerOnesBeginALine) {
   };
   for (int round = 0; round < 1000; ++round) {
     const std::size_t first = place_of(28), second = place_of(8);
-    EXPECT_EQ(first % kLine, kWordBytes) << round;
+    EXPECT_EQ(first % base::kCacheLine, kWordBytes) << round;
     EXPECT_EQ(second, first + kHalfLine) << round;
     for (std::size_t bytes : {29, 56, 57, 200}) {
       if (round % 2 == 0) place_of(0);
-      EXPECT_EQ(place_of(bytes) % kLine, kFrontBytes) << bytes << " bytes, " << round;
+      EXPECT_EQ(place_of(bytes) % base::kCacheLine, kFrontBytes) << bytes << " bytes, " << round;
     }
   }
 }
@@ -296,7 +297,7 @@ TEST(Ring, TwoShortPacketsShareALineAndLongerOnesBeginALine) {
 // page of the other direction.
 TEST(Ring, FirstPacketsUseTheHalfPageNextToTheOtherDirection) {
   for (auto near : {RingMemory::Near::beginning, RingMemory::Near::end}) {
-    Block block(1024 - sizeof(RingControl) / kLine);
+    Block block(1024 - sizeof(RingControl) / base::kCacheLine);
     const RingMemory memory(block.begin, block.size, near);
     RingWriter<> writer(memory);
     RingReader<> reader(memory);
@@ -328,7 +329,7 @@ struct CountingAccess : DirectAccess {
 };
 
 TEST(Ring, SenderBeyondTheSharedPagePrefaultsAllPagesAtOnce) {
-  Block block(1024 - sizeof(RingControl) / kLine);
+  Block block(1024 - sizeof(RingControl) / base::kCacheLine);
   const RingMemory memory(block.begin, block.size);
   CountingAccess::calls = CountingAccess::bytes = 0;
   RingWriter<CountingAccess> writer(memory);
@@ -357,7 +358,7 @@ TEST(Ring, LargestPacketFitsAnEmptyRingAtEveryPosition) {
         ASSERT_TRUE(passed);
         ring.reader.release(*passed);
       }
-      std::size_t largest = ring_max_packet(lines * kLine);
+      std::size_t largest = ring_max_packet(lines * base::kCacheLine);
       ASSERT_TRUE(ring.send(2, largest)) << lines << " lines, after " << before;
       auto packet = ring.reader.next();
       ASSERT_TRUE(packet);

@@ -10,9 +10,10 @@
 #include <random>
 
 #include "shim/base/descriptor.hpp"
+#include "shim/node/slot.hpp"
 #include "shim/transport/shm/cell_pool.hpp"
-#include "shim/transport/shm/slot.hpp"
-#include "tests/transport/anonymous_area.hpp"
+#include "shim/transport/shm/ring.hpp"
+#include "tests/node/anonymous_area.hpp"
 #include "tests/transport/processes.hpp"
 #include "tests/transport/rig.hpp"
 
@@ -20,8 +21,8 @@ namespace shim::transport {
 namespace {
 
 using base::ErrorClass;
-using testing::AnonymousArea;
-using testing::AnonymousSegment;
+using node::testing::AnonymousArea;
+using node::testing::AnonymousSegment;
 using testing::bytes_of;
 using testing::CallSink;
 using testing::Child;
@@ -307,7 +308,7 @@ TEST(Shm, FullRingOfADeadProcessIsAnError) {
   while (!full.passed())
     ASSERT_EQ(*a.transport->try_send(link, bytes_of(1), {}), Attempt::again)
         << "the peer is still alive";
-  segment->flags(1).dead = true;
+  segment->mark_dead(1);
   auto deadline = base::Deadline::after_seconds(kTestSeconds);
   for (;;) {
     auto attempt = a.transport->try_send(link, bytes_of(1), {});
@@ -332,7 +333,7 @@ TEST(Shm, RefusedSendDoesNotShortenLaterSleeps) {
   Link& link = a.link_to(1);
   while (*a.transport->try_send(link, bytes_of(1), {}) == Attempt::done) {
   }
-  segment->flags(1).dead = true;
+  segment->mark_dead(1);
   const auto begin = base::now_ns();
   a.transport->sleep(kLongest, [] { return false; }, {});
   EXPECT_GE(base::now_ns() - begin, kLongest / 2);
@@ -411,7 +412,7 @@ void with_offer(const ShmSettings& settings, std::size_t bytes, bool spoil_probe
   auto* offer = reinterpret_cast<MemoryRegistration*>(extra.slot(0));
   Child child([&] {
     Node node(segment, 1, settings);
-    if (spoil_probe) ++reinterpret_cast<SlotMemory*>(segment->slot(1))->probe_value;
+    if (spoil_probe) ++reinterpret_cast<node::SlotMemory*>(segment->slot(1))->probe_value;
     node.area.set_ready();
     std::vector<std::byte> memory(bytes, std::byte{0x6b});
     offer->address = reinterpret_cast<std::uintptr_t>(memory.data());
@@ -559,14 +560,14 @@ TEST(Shm, ReadsAreUnsupportedFromAReusedProcessId) {
   });
 }
 
-WakeWords& wake_of(AnonymousSegment& segment, std::uint32_t slot) {
-  return reinterpret_cast<SlotMemory*>(segment.slot(slot))->wake;
+node::WakeWords& wake_of(AnonymousSegment& segment, std::uint32_t slot) {
+  return reinterpret_cast<node::SlotMemory*>(segment.slot(slot))->wake;
 }
 
 /// Send `packets` packets to the process of slot 0, each while the receiver sleeps or is about to
 /// sleep. Exit with an error if the receiver sleeps as `wrong_sleep`.
 void send_to_sleeper(const std::shared_ptr<AnonymousSegment>& segment, std::uint32_t packets,
-                     Sleep wrong_sleep) {
+                     node::Sleep wrong_sleep) {
   Node sender(segment, 1);
   Link& link = sender.link_to(0);
   for (std::uint32_t i = 0; i < packets; ++i) {
@@ -581,7 +582,7 @@ TEST(Shm, PacketWakesASleepingReceiver) {
   Node receiver(segment, 0);
   receiver.area.set_ready();
   constexpr std::uint32_t kPackets = 2000;
-  Child child([&] { send_to_sleeper(segment, kPackets, kAtDoorbell); });
+  Child child([&] { send_to_sleeper(segment, kPackets, node::kAtDoorbell); });
   std::uint32_t came = 0;
   CallSink sink([&](ConstSpan) { ++came; });
   auto start = base::now_ns();
@@ -617,7 +618,7 @@ TEST(Shm, PacketWakesAReceiverThatWaitsForDescriptors) {
   const Pipe pipe;
   const int descriptor = pipe.end.get();
   constexpr std::uint32_t kPackets = 500;
-  Child child([&] { send_to_sleeper(segment, kPackets, kOnFutex); });
+  Child child([&] { send_to_sleeper(segment, kPackets, node::kOnFutex); });
   std::uint32_t came = 0;
   CallSink sink([&](ConstSpan) { ++came; });
   auto deadline = base::Deadline::after_seconds(kTestSeconds);

@@ -123,7 +123,7 @@ base::Status Backend::append_log(std::span<const std::byte> entry) {
 /// A child of mpirun gets a new parent when mpirun exits; any other process checks whether mpirun
 /// still runs, in the same PID namespace.
 bool Backend::has_lost_launcher() const {
-  return mpirun_ ? !is_running(*mpirun_, *mpirun_) : ::getppid() != parent_;
+  return mpirun_ ? !base::is_running(*mpirun_, *mpirun_) : ::getppid() != parent_;
 }
 
 /// Abort the job through PMIx, so that mpirun ends the other processes before they detect the end

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <optional>
 
+#include "shim/base/process_status.hpp"
 #include "shim/bootstrap/mpirun/files.hpp"
 #include "shim/bootstrap/mpirun/mpirun_env.hpp"
-#include "shim/bootstrap/process_status.hpp"
 
 namespace shim::bootstrap::mpirun {
 
@@ -49,9 +49,10 @@ class Backend final : public Bootstrap {
   const MpirunEnv env_;
   const pid_t parent_;  ///< mpirun, or a process that it has started
   /// unless mpirun is the parent
-  const std::optional<ProcessIdentity> mpirun_ = parent_ == env_.mpirun
-                                                     ? std::nullopt
-                                                     : std::optional(identity_of(env_.mpirun));
+  const std::optional<base::ProcessIdentity> mpirun_ = parent_ == env_.mpirun
+                                                           ? std::nullopt
+                                                           : std::optional(
+                                                                 base::identity_of(env_.mpirun));
   const std::shared_ptr<Files> files_ = std::make_shared<Files>(env_.folder, env_.job.world_name);
   KvsLog log_{*files_, env_.job.rank, env_.job.size};
   std::mutex fence_mutex_;

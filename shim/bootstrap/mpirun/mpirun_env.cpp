@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "shim/bootstrap/to_number.hpp"
+#include "shim/base/to_number.hpp"
 
 namespace shim::bootstrap::mpirun {
 namespace {
@@ -24,7 +24,9 @@ class Variables {
     const char* value = environment_(name);
     return value == nullptr ? std::string_view() : std::string_view(value);
   }
-  std::optional<std::uint32_t> number(const char* name) const { return to_number(text(name)); }
+  std::optional<std::uint32_t> number(const char* name) const {
+    return base::to_number(text(name));
+  }
   bool agree(const char* one, const char* other) const {
     return !text(one).empty() && text(one) == text(other);
   }
@@ -40,7 +42,7 @@ std::optional<std::uint32_t> mpirun_of(std::string_view folder) {
   const auto at = folder.rfind(kBeforeNumber);
   const auto number = at == std::string_view::npos
                           ? std::nullopt
-                          : to_number(folder.substr(at + kBeforeNumber.size()));
+                          : base::to_number(folder.substr(at + kBeforeNumber.size()));
   return number && *number > 0 ? number : std::nullopt;
 }
 

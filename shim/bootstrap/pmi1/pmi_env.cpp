@@ -26,7 +26,7 @@ std::optional<std::string> variable(const char* name) {
 }
 
 base::Result<std::uint32_t> number_in(const char* name, const std::optional<std::string>& text) {
-  const auto number = text ? to_number(*text) : std::nullopt;
+  const auto number = text ? base::to_number(*text) : std::nullopt;
   if (number) return *number;
   return Error(ErrorClass::other,
                std::string("the environment has variables of a PMI-1 launcher, but ") + name +

@@ -24,7 +24,7 @@ bool skip(std::string_view& rest, std::string_view word) {
 /// Remove a number from the front of the text, and return it.
 std::optional<std::uint32_t> take_number(std::string_view& rest) {
   const auto digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  const auto number = to_number(rest.substr(0, digits));
+  const auto number = base::to_number(rest.substr(0, digits));
   rest.remove_prefix(digits);
   return number;
 }

@@ -82,7 +82,7 @@ bool ValueAssembler::add(std::string_view port) {
   if (taken_ == 0) {
     const auto colon = port.find(':');
     const auto parts = colon == std::string_view::npos ? std::nullopt
-                                                       : to_number(port.substr(0, colon));
+                                                       : base::to_number(port.substr(0, colon));
     if (!parts || *parts == 0) return false;
     parts_ = *parts;
     port.remove_prefix(colon + 1);

@@ -66,7 +66,7 @@ std::optional<std::string_view> PmiLine::value(std::string_view key) const {
 
 std::optional<std::uint32_t> PmiLine::number(std::string_view key) const {
   const auto text = value(key);
-  return text ? to_number(*text) : std::nullopt;
+  return text ? base::to_number(*text) : std::nullopt;
 }
 
 bool PmiLine::is_success() const {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "shim/base/result.hpp"
-#include "shim/bootstrap/to_number.hpp"
+#include "shim/base/to_number.hpp"
 
 namespace shim::bootstrap::pmi1 {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "shim/base/to_number.hpp"
 #include "shim/bootstrap/pmix/requests.hpp"
-#include "shim/bootstrap/to_number.hpp"
 
 namespace shim::bootstrap::pmix {
 namespace {
@@ -95,7 +95,7 @@ std::optional<NodeMap> map_by_nodes(const PmixLibrary& library, const pmix_proc_
     if (!peers) return std::nullopt;
     const std::vector<std::string> ranks = split(*peers);
     for (const std::string& word : ranks) {
-      const auto rank = to_number(word);
+      const auto rank = base::to_number(word);
       if (!rank || *rank >= size || node_of[*rank] != kNowhere) return std::nullopt;
       node_of[*rank] = static_cast<std::uint32_t>(hosts.size());
     }
@@ -145,7 +145,7 @@ std::optional<NodeLocation> read_location(const PmixLibrary& library, const pmix
   if (!host || !peers || !nodes || *nodes == 0) return std::nullopt;
   NodeLocation location{*std::move(host), {}, *nodes};
   for (const std::string& word : split(*peers)) {
-    const auto rank = to_number(word);
+    const auto rank = base::to_number(word);
     if (!rank || *rank >= size) return std::nullopt;
     location.local_ranks.push_back(*rank);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Queries the hardware that a process runs on, MPI-4.1 §9.1.2.
-#include "shim/bootstrap/hardware.hpp"
+#include "shim/node/hardware.hpp"
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/impl/arguments.hpp"
 #include "shim/intercept/info_handles.hpp"
@@ -11,10 +11,10 @@ namespace {
 
 /// Return this process's hardware: from the Process, which shares it within the node, else
 /// discovered here.
-base::Result<std::vector<bootstrap::HardwareResource>> own_hardware() {
+base::Result<std::vector<node::HardwareResource>> own_hardware() {
   if (const auto process = living_process()) return process->node().own_hardware();
-  SHIM_TRY_ASSIGN(const bootstrap::HardwareMap map, bootstrap::discover_hardware());
-  return map.resources_of(bootstrap::CoreSet::of_first_thread());
+  SHIM_TRY_ASSIGN(const node::HardwareMap map, node::discover_hardware());
+  return map.resources_of(node::CoreSet::of_first_thread());
 }
 
 }  // namespace

@@ -12,8 +12,8 @@
 #include <cstring>
 #include <span>
 
+#include "shim/base/cookie.hpp"
 #include "shim/base/older_compilers.hpp"
-#include "shim/transport/cookie.hpp"
 
 namespace shim::transport {
 namespace {
@@ -116,7 +116,7 @@ Result<std::unique_ptr<ConnectionManager>> ConnectionManager::listen(const std::
     return Error(ErrorClass::other,
                  "this node has no network address for connections from other nodes; check "
                  "INTERSESSION_INTERFACE");
-  SHIM_TRY_ASSIGN(local.cookie, random_cookie());
+  SHIM_TRY_ASSIGN(local.cookie, base::random_cookie());
   SHIM_TRY_ASSIGN(Listeners listeners, open_listeners(local.addresses, local.port));
   base::Descriptor events(base::above_standard_streams(::epoll_create1(EPOLL_CLOEXEC)));
   if (!events.is_open()) return base::system_error(errno, "epoll_create1");

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "shim/base/cookie.hpp"
 #include "shim/base/older_compilers.hpp"
-#include "shim/transport/cookie.hpp"
 #include "shim/transport/ofi/ofi_transport.hpp"
 #include "shim/transport/ofi/provider.hpp"
 #include "shim/transport/ofi/provider_warning.hpp"
@@ -160,7 +160,7 @@ Result<std::unique_ptr<Ofi>> open_provider(const OfiLibrary& library, std::strin
   if (endpoint.traits().frame_bytes < kMinFrameBytes)
     return Error(ErrorClass::other, "its message limit is too small: " +
                                         std::to_string(endpoint.traits().frame_bytes) + " bytes");
-  SHIM_TRY_ASSIGN(std::uint64_t cookie, random_cookie());
+  SHIM_TRY_ASSIGN(std::uint64_t cookie, base::random_cookie());
   auto transport = std::make_unique<Ofi>(library, std::move(endpoint), cookie,
                                          settings.tuning.probe_interval);
   SHIM_TRY(transport->begin());

@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "shim/base/cache_line_isolation.hpp"
-#include "shim/transport/wake.hpp"
+#include "shim/node/wake.hpp"
 
 namespace shim::transport {
 namespace {
@@ -43,7 +43,7 @@ class alignas(base::kCacheLineIsolation) Self final : public Transport {
   Link link_;
   std::deque<Bytes> queue_;
   std::vector<Bytes> spare_;
-  WakeWords wake_{};
+  node::WakeWords wake_{};
   std::atomic<std::size_t> queued_{
       /// Size of queue_, for sleep(), which runs outside the owner's lock.
       0};
@@ -88,9 +88,9 @@ Result<Attempt> Self::try_send(Link&, ConstSpan header, ConstSpan payload) {
   counts_.links_used = 1;
   ++counts_.packets_sent;
   queue_.push_back(std::move(buffer));
-  // seq_cst: pairs with the load in sleep(); also the barrier that wake_sleepers requires
+  // seq_cst: pairs with the load in sleep(); also the barrier that node::wake_sleepers requires
   queued_.store(queue_.size(), std::memory_order_seq_cst);
-  wake_sleepers(wake_);
+  node::wake_sleepers(wake_);
   return Attempt::done;
 }
 
@@ -118,11 +118,11 @@ Result<Attempt> Self::try_read(Link&, std::uint64_t remote_address, std::span<st
 }
 
 void Self::sleep(std::int64_t nanoseconds, const LastCheck& last_check, std::span<const int>) {
-  std::uint32_t ticket = announce_sleep(wake_);
+  std::uint32_t ticket = node::announce_sleep(wake_);
   // seq_cst after a seq_cst operation: the full barrier between announcement and check; pairs with
   // the store in try_send
   if (queued_.load(std::memory_order_seq_cst) != 0 || last_check()) return;
-  sleep_on(wake_, ticket, nanoseconds);
+  node::sleep_on(wake_, ticket, nanoseconds);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "shim/base/clock.hpp"
-#include "shim/base/shared_area.hpp"
+#include "shim/node/shared_area.hpp"
 #include "shim/transport/shm/access.hpp"
 #include "shim/transport/shm/paid_laps.hpp"
 
@@ -103,7 +103,7 @@ class CellPool {
  public:
   using Clock = base::Nanoseconds();
 
-  explicit CellPool(base::SharedArea& area, Clock* now = base::now_ns)
+  explicit CellPool(node::SharedArea& area, Clock* now = base::now_ns)
       : area_(area),
         now_(now),
         memory_(area.cell_pool(area.own_slot()), area.cell_pool_bytes()),
@@ -227,7 +227,7 @@ class CellPool {
     return std::min(memory_.cells(), part / kInitialCells * kInitialCells);
   }
 
-  base::SharedArea& area_;
+  node::SharedArea& area_;
   Clock* now_;
   CellPoolMemory memory_;
   std::vector<bool> is_backed_;  ///< in units of kInitialCells

@@ -151,7 +151,7 @@ std::byte* BounceBuffer::at_other_offset(std::uint64_t address) {
          (address + kOffsets / 2 - reinterpret_cast<std::uintptr_t>(memory_.get())) % kOffsets;
 }
 
-Probe::Probe(SlotMemory& own) {
+Probe::Probe(node::SlotMemory& own) {
   // Without randomness (early in boot) the address alone still mostly distinguishes processes.
   if (::getrandom(&value_, sizeof value_, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof value_))
     value_ = reinterpret_cast<std::uintptr_t>(this) ^ static_cast<std::uint64_t>(base::now_ns());
@@ -159,7 +159,7 @@ Probe::Probe(SlotMemory& own) {
   own.probe_value = value_;
 }
 
-bool PeerMemory::is_allowed(pid_t pid, const SlotMemory& slot) {
+bool PeerMemory::is_allowed(pid_t pid, const node::SlotMemory& slot) {
   if (permission_ == Permission::unknown) {
     std::uint64_t value = 0;
     const std::span<std::byte> into = std::as_writable_bytes(std::span(&value, 1));
@@ -170,7 +170,7 @@ bool PeerMemory::is_allowed(pid_t pid, const SlotMemory& slot) {
   return permission_ == Permission::allowed;
 }
 
-Result<Attempt> PeerMemory::read(pid_t pid, const SlotMemory& slot, std::uint64_t address,
+Result<Attempt> PeerMemory::read(pid_t pid, const node::SlotMemory& slot, std::uint64_t address,
                                  std::span<const std::span<std::byte>> into, BounceBuffer& bounce) {
   if (!is_allowed(pid, slot)) return Attempt::unsupported;
   std::size_t bytes = 0;
@@ -178,7 +178,7 @@ Result<Attempt> PeerMemory::read(pid_t pid, const SlotMemory& slot, std::uint64_
   return result_of(read_all(pid, address, into, bounce), pid, bytes);
 }
 
-Result<Attempt> PeerMemory::write(pid_t pid, const SlotMemory& slot, std::uint64_t address,
+Result<Attempt> PeerMemory::write(pid_t pid, const node::SlotMemory& slot, std::uint64_t address,
                                   ConstSpan from, BounceBuffer& bounce) {
   if (!is_allowed(pid, slot)) return Attempt::unsupported;
   return result_of(write_all(pid, address, from, bounce), pid, from.size());

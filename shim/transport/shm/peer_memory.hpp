@@ -10,7 +10,7 @@
 #include <memory>
 #include <span>
 
-#include "shim/transport/shm/slot.hpp"
+#include "shim/node/slot.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::transport {
@@ -21,7 +21,7 @@ namespace shim::transport {
 class Probe {
  public:
   /// Draw the number and write it into the local slot.
-  explicit Probe(SlotMemory& own);
+  explicit Probe(node::SlotMemory& own);
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
 
@@ -50,14 +50,14 @@ class PeerMemory {
   /// Read into the pieces, one after the other. unsupported: the kernel forbids it (ptrace access,
   /// see ptrace(2) on Yama), or the process id is not this peer's in our pid namespace. Errors:
   /// proc_aborted (its main thread has ended, and so mostly the process), other (not its memory).
-  base::Result<Attempt> read(pid_t pid, const SlotMemory& slot, std::uint64_t address,
+  base::Result<Attempt> read(pid_t pid, const node::SlotMemory& slot, std::uint64_t address,
                              std::span<const std::span<std::byte>> into, BounceBuffer& bounce);
   /// Write. The caller ensures that the process lives, because its id may soon be reused.
-  base::Result<Attempt> write(pid_t pid, const SlotMemory& slot, std::uint64_t address,
+  base::Result<Attempt> write(pid_t pid, const node::SlotMemory& slot, std::uint64_t address,
                               ConstSpan from, BounceBuffer& bounce);
 
  private:
-  bool is_allowed(pid_t pid, const SlotMemory& slot);
+  bool is_allowed(pid_t pid, const node::SlotMemory& slot);
   base::Result<Attempt> result_of(int failure, pid_t pid, std::size_t bytes);
   enum class Permission : std::uint8_t {
     unknown,

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "shim/base/cache_line_isolation.hpp"
 #include "shim/base/copy_between_cores.hpp"
 #include "shim/transport/cooperative_copy.hpp"
 #include "shim/transport/shm/access.hpp"
@@ -26,23 +27,22 @@
 
 namespace shim::transport {
 
-inline constexpr std::size_t kLine = 64;
-inline constexpr std::size_t kHalfLine = kLine / 2;
+inline constexpr std::size_t kHalfLine = base::kCacheLine / 2;
 
 /// The first lines of a pair block; zero-initialized.
 struct RingControl {
   /// Position of the sender's next record. Written by the sender with every record; read by it when
   /// it re-attaches, and by a receiver that is about to sleep.
-  alignas(kLine) std::uint64_t tail;
+  alignas(base::kCacheLine) std::uint64_t tail;
   /// Position of the receiver's next record. Written by the receiver with every record; read by it
   /// when it re-attaches.
-  alignas(kLine) std::uint64_t head;
+  alignas(base::kCacheLine) std::uint64_t head;
   /// The head as published to the sender, only now and then so that this line seldom moves.
-  alignas(kLine) std::uint64_t consumed;
+  alignas(base::kCacheLine) std::uint64_t consumed;
   /// For long messages of the sender to the receiver.
-  alignas(kLine) CooperativeCopy copies;
+  alignas(base::kCacheLine) CooperativeCopy copies;
 };
-static_assert(sizeof(RingControl) == 4 * kLine);
+static_assert(sizeof(RingControl) == 4 * base::kCacheLine);
 
 /// The ready word; 0 if there is no record yet.
 struct RecordWord {
@@ -67,7 +67,7 @@ inline constexpr std::size_t kMaxInHalf = kHalfLine - kWordBytes;
 /// In front of a packet in whole lines: the ready word and padding of equal size, so that a header
 /// of whole 8-byte words is aligned.
 inline constexpr std::size_t kFrontBytes = 2 * kWordBytes;
-inline constexpr std::size_t kMaxInLine = kLine - kFrontBytes;
+inline constexpr std::size_t kMaxInLine = base::kCacheLine - kFrontBytes;
 
 /// Return the ring's bytes in a pair block of this size.
 constexpr std::size_t ring_capacity(std::size_t pair_bytes) {
@@ -76,7 +76,8 @@ constexpr std::size_t ring_capacity(std::size_t pair_bytes) {
 constexpr bool is_for_half(std::size_t packet_bytes) { return packet_bytes <= kMaxInHalf; }
 constexpr std::size_t record_bytes(std::size_t packet_bytes) {
   return is_for_half(packet_bytes) ? kHalfLine
-                                   : (kFrontBytes + packet_bytes + kLine - 1) / kLine * kLine;
+                                   : (kFrontBytes + packet_bytes + base::kCacheLine - 1) /
+                                         base::kCacheLine * base::kCacheLine;
 }
 /// Offset of the packet in its record.
 constexpr std::size_t packet_offset(std::size_t packet_bytes) {
@@ -85,7 +86,7 @@ constexpr std::size_t packet_offset(std::size_t packet_bytes) {
 /// A quarter of the ring: then a record, the pad before it, the line after it, and bytes that the
 /// receiver has not yet released always fit.
 constexpr std::size_t ring_max_packet(std::size_t capacity) {
-  return capacity / 4 / kLine * kLine - kFrontBytes;
+  return capacity / 4 / base::kCacheLine * base::kCacheLine - kFrontBytes;
 }
 
 /// The control words and the ring in a pair block.
@@ -171,7 +172,7 @@ class RingWriter {
   }
   std::optional<Reservation> reserve_in_ring(std::size_t bytes) {
     const std::size_t record = record_bytes(bytes), pad = pad_before(record);
-    if (!has_space(pad + record + kLine)) return std::nullopt;
+    if (!has_space(pad + record + base::kCacheLine)) return std::nullopt;
     return Reservation{memory_.at(memory_.further(offset_, pad)) + packet_offset(bytes), bytes,
                        pad};
   }
@@ -217,7 +218,8 @@ class RingWriter {
     const std::size_t bytes = header.size() + payload.size();
     if (is_for_half(bytes) && zeroed_ > tail_) [[likely]]
       return write_half(header, payload), true;
-    if (bytes <= kMaxInLine && zeroed_ > tail_ + kHalfLine && offset_ % kLine == 0) [[likely]]
+    if (bytes <= kMaxInLine && zeroed_ > tail_ + kHalfLine && offset_ % base::kCacheLine == 0)
+        [[likely]]
       return write_line(header, payload), true;
     return write_lines(header, payload);
   }
@@ -240,7 +242,7 @@ class RingWriter {
     std::byte* packet = memory_.at(offset_) + kFrontBytes;
     Access::copy_in(packet, header);
     Access::copy_in(packet + header.size(), payload);
-    publish_zeroed(header.size() + payload.size(), kLine);
+    publish_zeroed(header.size() + payload.size(), base::kCacheLine);
   }
   void publish_zeroed(std::size_t packet_bytes, std::size_t record) {
     // release: pairs with the acquire in RingReader::next
@@ -275,7 +277,7 @@ class RingWriter {
   std::size_t pad_before(std::size_t record) const {
     const std::size_t to_end = memory_.capacity() - offset_;
     if (to_end < record) return to_end;
-    return record > kHalfLine ? to_end % kLine : 0;
+    return record > kHalfLine ? to_end % base::kCacheLine : 0;
   }
   bool has_space(std::size_t wanted) {
     if (free_bytes() >= wanted) return true;
@@ -293,7 +295,8 @@ class RingWriter {
   /// Zero the ready words of both halves of the next lines, as far as space is free. The sends of
   /// the next small packets then wait neither for these stores nor for the transfers of the lines.
   void zero_ahead(std::size_t lines) {
-    if (!has_prefaulted_ && memory_.is_beyond_near(tail_ + (lines + 1) * kLine)) [[unlikely]]
+    if (!has_prefaulted_ && memory_.is_beyond_near(tail_ + (lines + 1) * base::kCacheLine))
+        [[unlikely]]
       prefault_pages();
     const std::size_t free_halves = free_bytes() / kHalfLine;
     if (free_halves < 2) return;
@@ -410,13 +413,14 @@ class RingReader {
 
   /// Prefetch distance in bytes: 8 lines, about as many as a core can fetch from another core at a
   /// time.
-  static constexpr std::uint64_t kPrefetchBytes = 8 * kLine;
+  static constexpr std::uint64_t kPrefetchBytes = 8 * base::kCacheLine;
 
   bool is_stream() const { return max_batch_ > 1; }
   void prefetch_ahead() {
-    prefetched_ = std::max(prefetched_, head_ / kLine * kLine + kLine);
+    prefetched_ = std::max(prefetched_,
+                           head_ / base::kCacheLine * base::kCacheLine + base::kCacheLine);
     for (const std::uint64_t end = std::min(end_, head_ + kPrefetchBytes); prefetched_ < end;
-         prefetched_ += kLine)
+         prefetched_ += base::kCacheLine)
       Access::expect_read(
           memory_.at(memory_.further(offset_, static_cast<std::size_t>(prefetched_ - head_))));
   }
@@ -434,7 +438,7 @@ class RingReader {
 /// True if the sender has written records that the receiver has not read. Called by a thread of the
 /// receiver that has just announced its sleep.
 inline bool has_unread(RingControl& control) {
-  // seq_cst: not before the announcement (see announce_sleep)
+  // seq_cst: not before the announcement (see node::announce_sleep)
   return DirectAccess::load(control.tail, std::memory_order_seq_cst) !=
          DirectAccess::load(control.head, std::memory_order_seq_cst);
 }

@@ -7,10 +7,10 @@
 
 #include "shim/base/clock.hpp"
 #include "shim/base/copy.hpp"
-#include "shim/transport/doorbell.hpp"
+#include "shim/node/doorbell.hpp"
+#include "shim/node/slot.hpp"
 #include "shim/transport/shm/peer_memory.hpp"
 #include "shim/transport/shm/ring.hpp"
-#include "shim/transport/shm/slot.hpp"
 
 namespace shim::transport {
 namespace {
@@ -18,7 +18,8 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 using base::Result;
-using base::SharedArea;
+using node::SharedArea;
+static_assert(kMaxDescriptors <= node::Doorbell::kMaxDescriptors);
 using base::Status;
 
 /// Most packets delivered in one poll: from all senders, and from one sender.
@@ -48,7 +49,7 @@ struct ShmLink final : Link {
   bool connected = false;  ///< the ring has memory and the receiver knows of it
   RingWriter<> ring;
   RingWriter<>::Reservation reserved;  ///< for a packet that is being written
-  SlotMemory* peer = nullptr;
+  node::SlotMemory* peer = nullptr;
   PeerMemory memory;
   std::uint32_t refusals = 0;  ///< sends in a row without space
   base::Nanoseconds checked_at = 0;
@@ -59,7 +60,7 @@ class Shm final : public Transport {
   Shm(SharedArea& area, const ShmSettings& settings)
       : area_(area),
         settings_(settings),
-        own_(transport::slot_memory(area, area.own_slot())),
+        own_(node::slot_memory(area, area.own_slot())),
         probe_(own_),
         links_(area.slot_count()) {}
 
@@ -107,7 +108,7 @@ class Shm final : public Transport {
     return RingMemory(area_.pair(from, to), shm_pair_bytes(settings_),
                       from > to ? RingMemory::Near::end : RingMemory::Near::beginning);
   }
-  SlotMemory* slot_memory(std::uint32_t slot) { return &transport::slot_memory(area_, slot); }
+  node::SlotMemory* slot_memory(std::uint32_t slot) { return &node::slot_memory(area_, slot); }
   Status back_ring_to(std::uint32_t slot);
   Status connect(ShmLink& link);
   Result<Attempt> check_send(ShmLink& link, std::size_t bytes);
@@ -124,11 +125,11 @@ class Shm final : public Transport {
   SharedArea& area_;
   ShmSettings settings_;
   std::size_t max_packet_ = ring_max_packet(ring_capacity(settings_.ring_bytes));
-  SlotMemory& own_;
+  node::SlotMemory& own_;
   Probe probe_;
   std::vector<std::unique_ptr<ShmLink>> links_;  ///< by slot; null if not opened
   CellPool pool_{area_};
-  std::optional<Doorbell> doorbell_;
+  std::optional<node::Doorbell> doorbell_;
   bool has_no_doorbell_ = false;  ///< creating one failed
   BounceBuffer bounce_;           ///< for indirect reads and writes of all peers
 
@@ -203,7 +204,7 @@ Result<Attempt> Shm::check_send(ShmLink& link, std::size_t bytes) {
 
 [[gnu::always_inline]] inline void Shm::on_sent(ShmLink& link, std::size_t bytes) {
   link.refusals = 0;
-  wake_sleepers(link.peer->wake);
+  node::wake_sleepers(link.peer->wake);
   ++counts_.packets_sent;
   counts_.bytes_sent += bytes;
 }
@@ -362,7 +363,7 @@ CooperativeCopy* Shm::cooperative_copy_to(Link& link) {
 
 bool Shm::may_wait_for_descriptors() {
   if (doorbell_ || has_no_doorbell_) return doorbell_.has_value();
-  if (auto made = Doorbell::make()) doorbell_ = std::move(*made);
+  if (auto made = node::Doorbell::make()) doorbell_ = std::move(*made);
   has_no_doorbell_ = !doorbell_;
   // relaxed: a doorbell sleeper announces itself, and the announcement publishes this
   if (doorbell_) own_.wake.doorbell.store(doorbell_->name(), std::memory_order_relaxed);
@@ -377,8 +378,9 @@ void Shm::sleep(std::int64_t nanoseconds, const LastCheck& last_check,
                 std::span<const int> descriptors) {
   const std::int64_t timeout = std::min(nanoseconds, kShmMaxSleepNs);
   const bool at_doorbell = !descriptors.empty();
-  std::uint32_t ticket = announce_sleep(own_.wake, at_doorbell ? kAtDoorbell : kOnFutex);
-  // announce_sleep's seq_cst operation and has_unread's seq_cst loads together form the full
+  std::uint32_t ticket = node::announce_sleep(own_.wake,
+                                              at_doorbell ? node::kAtDoorbell : node::kOnFutex);
+  // node::announce_sleep's seq_cst operation and has_unread's seq_cst loads together form the full
   // barrier.
   bool work = own_.visit_senders(area_.slot_count(), [&](std::uint32_t sender) {
     return has_unread(ring_memory(sender, area_.own_slot()).control());
@@ -387,14 +389,14 @@ void Shm::sleep(std::int64_t nanoseconds, const LastCheck& last_check,
     if (at_doorbell)
       doorbell_->wait(descriptors, timeout);
     else
-      sleep_on(own_.wake, ticket, timeout);
+      node::sleep_on(own_.wake, ticket, timeout);
   }
-  if (at_doorbell) leave_doorbell(own_.wake);
+  if (at_doorbell) node::leave_doorbell(own_.wake);
 }
 
 }  // namespace
 
-std::size_t shm_slot_bytes(std::uint32_t slot_count) { return SlotMemory::bytes(slot_count); }
+std::size_t shm_slot_bytes(std::uint32_t slot_count) { return node::SlotMemory::bytes(slot_count); }
 
 std::size_t shm_pair_bytes(const ShmSettings& settings) { return settings.ring_bytes; }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transport between the processes of one node, through existing shared memory (base::SharedArea).
+// Transport between the processes of one node, through existing shared memory (node::SharedArea).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
-#include "shim/base/shared_area.hpp"
+#include "shim/node/shared_area.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::transport {
@@ -35,7 +35,7 @@ Bytes shm_address(std::uint32_t slot, const ShmSettings& settings);
 /// open accepts any slot of the area, attached or not. try_send returns again while the peer is not
 /// ready, no_space if there is no memory for the ring at first contact, and proc_aborted if the
 /// ring stays full and the peer is dead.
-base::Result<std::unique_ptr<Transport>> make_shm(base::SharedArea& area,
+base::Result<std::unique_ptr<Transport>> make_shm(node::SharedArea& area,
                                                   const ShmSettings& settings);
 
 }  // namespace shim::transport
