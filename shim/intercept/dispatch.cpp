@@ -8,7 +8,7 @@
 #include "shim/base/own_exception.hpp"
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/errors.hpp"
-#include "shim/intercept/objects.hpp"
+#include "shim/intercept/handles/objects.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {

@@ -6,12 +6,12 @@
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/dispatch.hpp"
 #include "shim/intercept/errors.hpp"
-#include "shim/intercept/fortran.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/handles/objects.hpp"
+#include "shim/intercept/handles/user_operations.hpp"
+#include "shim/intercept/native/fortran.hpp"
 #include "shim/intercept/native/substrate.hpp"
-#include "shim/intercept/objects.hpp"
 #include "shim/intercept/substrate.hpp"
-#include "shim/intercept/user_operations.hpp"
 
 namespace shim::intercept {
 namespace {

@@ -17,11 +17,11 @@
 #include "shim/intercept/abi/codes.hpp"
 #include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/abi/predefined.hpp"
-#include "shim/intercept/error_handlers.hpp"
-#include "shim/intercept/forked.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/handles/error_handlers.hpp"
+#include "shim/intercept/handles/forked.hpp"
+#include "shim/intercept/handles/objects.hpp"
 #include "shim/intercept/lifetime.hpp"
-#include "shim/intercept/objects.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {

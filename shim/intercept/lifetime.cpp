@@ -17,15 +17,15 @@
 #include "shim/base/settings.hpp"
 #include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/environment_interlock.hpp"
-#include "shim/intercept/forked.hpp"
+#include "shim/intercept/handles/forked.hpp"
+#include "shim/intercept/handles/objects.hpp"
 #include "shim/intercept/native/undefined_symbols.hpp"
-#include "shim/intercept/objects.hpp"
-#include "shim/intercept/progress_coupling.hpp"
-#include "shim/intercept/progress_thread.hpp"
+#include "shim/intercept/native/world_size_check.hpp"
+#include "shim/intercept/progress/progress_coupling.hpp"
+#include "shim/intercept/progress/progress_thread.hpp"
+#include "shim/intercept/progress/wait_reports.hpp"
 #include "shim/intercept/substrate.hpp"
 #include "shim/intercept/tool_listener.hpp"
-#include "shim/intercept/wait_reports.hpp"
-#include "shim/intercept/world_size_check.hpp"
 
 namespace shim::intercept {
 namespace {

@@ -37,7 +37,7 @@ def _impl(function, number):
 def source(functions):
     lines = [
         NOTICE,
-        '#include "shim/intercept/impl/collectives.hpp"',
+        '#include "shim/intercept/impl/coll/collectives.hpp"',
         '#include "shim/intercept/generated/impl.hpp"',
         "",
         "namespace shim::intercept::impl {",

@@ -14,7 +14,7 @@
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/abi/status.hpp"
 #include "shim/intercept/errors.hpp"
-#include "shim/intercept/objects.hpp"
+#include "shim/intercept/handles/objects.hpp"
 #include "shim/sessions/process.hpp"
 
 namespace shim::intercept {

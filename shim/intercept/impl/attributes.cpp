@@ -7,9 +7,9 @@
 
 #include "shim/intercept/abi/codes.hpp"
 #include "shim/intercept/generated/table.hpp"
-#include "shim/intercept/keyvals.hpp"
+#include "shim/intercept/handles/keyvals.hpp"
+#include "shim/intercept/handles/user_codes.hpp"
 #include "shim/intercept/substrate.hpp"
-#include "shim/intercept/user_codes.hpp"
 
 namespace shim::intercept {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/intercept/impl/comm_arguments.hpp"
 
-#include "shim/intercept/error_handlers.hpp"
+#include "shim/intercept/handles/error_handlers.hpp"
 #include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {

@@ -3,10 +3,10 @@
 
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/handles/user_operations.hpp"
 #include "shim/intercept/impl/arguments.hpp"
-#include "shim/intercept/impl/native_request.hpp"
+#include "shim/intercept/impl/request/native_request.hpp"
 #include "shim/intercept/substrate.hpp"
-#include "shim/intercept/user_operations.hpp"
 
 namespace shim::intercept {
 

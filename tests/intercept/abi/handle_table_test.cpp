@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/intercept/handle_table.hpp"
+#include "shim/intercept/handles/handle_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,12 +4,12 @@
 // MPICH, so that both languages call operations and error handlers identically.)
 #include <atomic>
 
-#include "shim/intercept/fortran.hpp"
-#include "shim/intercept/fortran_entries.hpp"
+#include "shim/intercept/abi/fortran_entries.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/handles/keyvals.hpp"
 #include "shim/intercept/impl/attributes.hpp"
-#include "shim/intercept/impl/grequest.hpp"
-#include "shim/intercept/keyvals.hpp"
+#include "shim/intercept/impl/request/grequest.hpp"
+#include "shim/intercept/native/fortran.hpp"
 #include "shim/intercept/native/substrate.hpp"
 #include "shim/intercept/substrate.hpp"
 

@@ -7,15 +7,15 @@
 // module mpi_f08 calls.
 #include <type_traits>
 
-#include "shim/intercept/error_handlers.hpp"
-#include "shim/intercept/fortran.hpp"
-#include "shim/intercept/fortran_entries.hpp"
+#include "shim/intercept/abi/fortran_entries.hpp"
+#include "shim/intercept/handles/error_handlers.hpp"
+#include "shim/intercept/handles/keyvals.hpp"
+#include "shim/intercept/handles/user_operations.hpp"
 #include "shim/intercept/impl/attributes.hpp"
-#include "shim/intercept/impl/grequest.hpp"
-#include "shim/intercept/keyvals.hpp"
+#include "shim/intercept/impl/request/grequest.hpp"
+#include "shim/intercept/native/fortran.hpp"
 #include "shim/intercept/native/substrate.hpp"
 #include "shim/intercept/substrate.hpp"
-#include "shim/intercept/user_operations.hpp"
 
 // Function of Open MPI's Fortran library, looked up at its first use.
 #define SHIM_NATIVE(name) find_native<decltype(ompi_##name##_f)>("ompi_" #name "_f")

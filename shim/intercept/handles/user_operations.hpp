@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finds the operations of MPI_Op_create, made by either library.
+#pragma once
+
+#include <mpi.h>
+
+#include "shim/base/result.hpp"
+#include "shim/intercept/handles/objects.hpp"
+
+namespace shim::intercept {
+
+/// Create an operation of ours: implements MPI_Op_create while the native library is inactive.
+int create_own_operation(const char* function, const UserOperation& operation, MPI_Op* op);
+
+/// Return the operation of a handle: ours, or the substrate's if its creation was intercepted
+/// (usable on communicators of ours even after MPI_Finalize). Null for others.
+UserOperationPtr find_operation(MPI_Op handle);
+
+void remember_native_operation(MPI_Op handle, const UserOperation& operation);
+/// Forget an operation before the substrate frees it, because the substrate may reuse the handle at
+/// once. Calls in progress keep their operation.
+void forget_native_operation(MPI_Op handle);
+
+/// Make this operation in the native library, which is active. Errors: other, no_mem.
+base::Result<MPI_Op> make_native_operation(const UserOperation& operation);
+void free_native_operation(MPI_Op handle);
+
+/// Return a trampoline with an int count that calls `function`, for a library without large counts.
+/// Each `function` takes one of 16 trampolines and never releases it. Errors: no_mem (all are in
+/// use).
+base::Result<MPI_User_function*> with_int_count(MPI_User_function_c* function);
+
+}  // namespace shim::intercept

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Implements attributes of communicators: the user's (MPI-4.1 §7.7.2, §16.1) and predefined ones
+// (§9.1.2).
+#include <atomic>
+#include <cstdlib>
+
+#include "shim/intercept/generated/impl.hpp"
+#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/handles/user_codes.hpp"
+#include "shim/intercept/impl/attributes.hpp"
+#include "shim/intercept/impl/comm_arguments.hpp"
+#include "shim/intercept/substrate.hpp"
+#include "shim/sessions/pset_names.hpp"
+
+namespace shim::intercept {
+namespace {
+
+using sessions::AttributeValue;
+using sessions::CommunicatorPtr;
+using sessions::KeyFor;
+
+/// Return this process's application number in its launch; nothing if the launcher started only one
+/// application.
+std::optional<int> application_of(sessions::Process& process) {
+  for (const std::string& name : process.sets().names()) {
+    if (!name.starts_with(sessions::kAppPrefix)) continue;
+    auto group = process.sets().find(name);
+    if (group && (*group)->rank_of(process.self()) != sessions::kUndefined)
+      return std::atoi(name.c_str() + sessions::kAppPrefix.size());
+  }
+  return std::nullopt;
+}
+
+/// Return the last code added in either library (MPI_Add_error_code).
+int last_used_code() {
+  if (auto added = user_codes().last_used()) return *added;
+  int *value = nullptr, flag = 0;
+  if (is_active() &&
+      active_table.Comm_get_attr(abi::predefined.comm_world, MPI_LASTUSEDCODE, &value, &flag) ==
+          MPI_SUCCESS &&
+      flag != 0)
+    return *value;
+  return MPI_ERR_LASTCODE;
+}
+
+/// Return the address of a predefined value, as MPI does. On session communicators the standard
+/// requires only MPI_TAG_UB; the others have values that are known without world communicator, and
+/// refer to mpi://WORLD if they count processes.
+int* predefined_value(sessions::Process& process, int number) {
+  static int tag_upper_bound = p2p::kTagUpperBound, any_rank = MPI_ANY_SOURCE,
+             no_host = MPI_PROC_NULL, is_global = 0;
+  static int universe_size = static_cast<int>(process.bootstrap().job().size),
+             application = application_of(process).value_or(0);
+  static int last_code = 0;
+  switch (number) {
+    case MPI_TAG_UB:
+      return &tag_upper_bound;
+    case MPI_IO:
+      return &any_rank;
+    case MPI_HOST:
+      return &no_host;
+    case MPI_WTIME_IS_GLOBAL:
+      return &is_global;
+    case MPI_UNIVERSE_SIZE:
+      return &universe_size;
+    case MPI_APPNUM:
+      return &application;
+    case MPI_LASTUSEDCODE:  // users may add some; relaxed: a plain number
+      std::atomic_ref(last_code).store(last_used_code(), std::memory_order_relaxed);
+      return &last_code;
+    default:
+      return nullptr;
+  }
+}
+
+AttributeOwner owner(MPI_Comm handle, const CommunicatorPtr& comm) {
+  return {KeyFor::communicator, abi::bits(handle), comm->attributes()};
+}
+
+int get(const char* function, MPI_Comm comm, int keyval, void* attribute, int* flag) {
+  return run_with_handler(Subject::comm(comm), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(CommunicatorPtr found, get_comm(comm));
+    SHIM_TRY(check_output(attribute, "attribute"));
+    SHIM_TRY(check_output(flag, "flag"));
+    std::optional<AttributeValue> value = predefined_value(found->process(), keyval);
+    if (value->as_pointer() == nullptr) {
+      SHIM_TRY_ASSIGN(value, get_attribute(owner(comm, found), keyval));
+    }
+    *flag = value.has_value();
+    if (value) *static_cast<void**>(attribute) = value->as_pointer();
+    return {};
+  });
+}
+
+int set_comm_attribute(const char* function, MPI_Comm comm, int keyval,
+                       const AttributeValue& value) {
+  return run_with_handler(Subject::comm(comm), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(CommunicatorPtr found, get_comm(comm));
+    return set_attribute(owner(comm, found), keyval, value);
+  });
+}
+
+int erase(const char* function, MPI_Comm comm, int keyval) {
+  return run_with_handler(Subject::comm(comm), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(CommunicatorPtr found, get_comm(comm));
+    return delete_attribute(owner(comm, found), keyval);
+  });
+}
+
+template <typename Copy, typename Delete>
+sessions::Key key(Copy* copy, Delete* erase, void* extra_state) {
+  return {KeyFor::communicator, MPI_KEYVAL_INVALID, reinterpret_cast<void (*)()>(copy),
+          reinterpret_cast<void (*)()>(erase), extra_state};
+}
+template <typename Copy, typename Delete>
+sessions::Key key_of_mpi1(Copy* copy, Delete* erase, void* extra_state) {
+  sessions::Key made = key(copy, erase, extra_state);
+  made.is_of_mpi1 = true;
+  return made;
+}
+
+int make_native_comm_key(const sessions::Key& key, int* number) {
+  return active_table.Comm_create_keyval(
+      reinterpret_cast<MPI_Comm_copy_attr_function*>(key.copy),
+      reinterpret_cast<MPI_Comm_delete_attr_function*>(key.erase), number, key.extra_state);
+}
+int make_native_mpi1_key(const sessions::Key& key, int* number) {
+  return active_table.Keyval_create(reinterpret_cast<MPI_Copy_function*>(key.copy),
+                                    reinterpret_cast<MPI_Delete_function*>(key.erase), number,
+                                    key.extra_state);
+}
+
+}  // namespace
+
+int get_comm_number(const char* function, MPI_Comm comm, int keyval, std::intptr_t* value,
+                    bool* flag) {
+  return run_with_handler(Subject::comm(comm), function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(CommunicatorPtr found, get_comm(comm));
+    if (const int* predefined = predefined_value(found->process(), keyval)) {
+      *flag = true;
+      *value = *predefined;
+      return {};
+    }
+    SHIM_TRY_ASSIGN(auto attribute, get_attribute(owner(comm, found), keyval));
+    *flag = attribute.has_value();
+    if (attribute) *value = attribute->as_number();
+    return {};
+  });
+}
+
+int set_comm_number(const char* function, MPI_Comm comm, int keyval, std::intptr_t value) {
+  return set_comm_attribute(function, comm, keyval, AttributeValue::of_number(value));
+}
+
+namespace impl {
+
+int Comm_create_keyval(MPI_Comm_copy_attr_function* comm_copy_attr_fn,
+                       MPI_Comm_delete_attr_function* comm_delete_attr_fn, int* comm_keyval,
+                       void* extra_state) {
+  return create_key("MPI_Comm_create_keyval",
+                    key(comm_copy_attr_fn, comm_delete_attr_fn, extra_state), comm_keyval,
+                    make_native_comm_key);
+}
+int Keyval_create(MPI_Copy_function* copy_fn, MPI_Delete_function* delete_fn, int* keyval,
+                  void* extra_state) {
+  return create_key("MPI_Keyval_create", key_of_mpi1(copy_fn, delete_fn, extra_state), keyval,
+                    make_native_mpi1_key);
+}
+int Comm_free_keyval(int* comm_keyval) {
+  return free_key("MPI_Comm_free_keyval", KeyFor::communicator, comm_keyval,
+                  [](int* number) -> int { return active_table.Comm_free_keyval(number); });
+}
+int Keyval_free(int* keyval) {
+  return free_key("MPI_Keyval_free", KeyFor::communicator, keyval,
+                  [](int* number) -> int { return active_table.Keyval_free(number); });
+}
+
+int Comm_get_attr(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
+  return get("MPI_Comm_get_attr", comm, keyval, attribute_val, flag);
+}
+int Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
+  return get("MPI_Attr_get", comm, keyval, attribute_val, flag);
+}
+int Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
+  return set_comm_attribute("MPI_Comm_set_attr", comm, comm_keyval, attribute_val);
+}
+int Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
+  return set_comm_attribute("MPI_Attr_put", comm, keyval, attribute_val);
+}
+int Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
+  return erase("MPI_Comm_delete_attr", comm, comm_keyval);
+}
+int Attr_delete(MPI_Comm comm, int keyval) { return erase("MPI_Attr_delete", comm, keyval); }
+
+}  // namespace impl
+}  // namespace shim::intercept

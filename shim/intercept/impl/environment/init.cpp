@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Starts and ends the substrate, MPI-4.1 §11.2. Sessions are unaffected; the table of native
+// functions changes, and cross-progress starts or stops.
+#include "shim/intercept/generated/impl.hpp"
+#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/impl/p2p/buffer_pool.hpp"
+#include "shim/intercept/impl/request/native_request.hpp"
+#include "shim/intercept/lifetime.hpp"
+#include "shim/intercept/native/link_order.hpp"
+#include "shim/intercept/substrate.hpp"
+
+namespace shim::intercept {
+namespace {
+
+/// Record the substrate's start: forward its calls from here on, and pass on earlier state.
+void started(int thread_level) {
+  enter_active(thread_level);
+  attach_native_buffer();
+}
+
+/// Call the substrate's MPI_Init.
+template <typename Call>
+int call_native_init(Call call) {
+  NativeInitScope start;
+  return call();
+}
+
+}  // namespace
+
+namespace impl {
+
+int Init(int* argc, char*** argv) {
+  become_globally_visible();
+  int code = call_native_init([&] { return active_table.Init(argc, argv); });
+  if (code != MPI_SUCCESS) return code;
+  int level = MPI_THREAD_SINGLE;
+  active_table.Query_thread(&level);
+  started(level);
+  return code;
+}
+
+int Init_thread(int* argc, char*** argv, int required, int* provided) {
+  become_globally_visible();
+  int code = call_native_init(
+      [&] { return active_table.Init_thread(argc, argv, required, provided); });
+  if (code == MPI_SUCCESS) started(*provided);
+  return code;
+}
+
+/// Finalize the substrate. Callbacks inside it (attributes of MPI_COMM_SELF) may use the world
+/// model until it ends.
+int Finalize() {
+  finish_detached();
+  prepare_inactive();
+  before_native_finalize();
+  int code = active_table.Finalize();
+  after_native_finalize();
+  if (code == MPI_SUCCESS) enter_inactive();
+  return code;
+}
+
+}  // namespace impl
+}  // namespace shim::intercept
