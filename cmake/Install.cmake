@@ -13,7 +13,7 @@ set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXE
     GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 
 set(intersession_include_dir ${CMAKE_INSTALL_INCLUDEDIR}/intersession)
-# Data symbols that only the native library defines: shim/intercept/abi/families.hpp.
+# Data symbols that only the native library defines: shim/families/families.cpp.
 set(openmpi_MARK ompi_mpi_comm_null)
 set(mpich_MARK MPI_UNWEIGHTED)
 set(intersession_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Intersession)

@@ -4,7 +4,7 @@
 // because Intersession, which precedes it, defines all functions that the program calls. The linker
 // keeps a library that defines a symbol to which an object refers. This object refers to a
 // function, which Intersession defines first, and to a symbol that only the native library defines
-// (INTERSESSION_MARK; shim/intercept/abi/families.hpp). `-Wl,-u,intersession_link` takes the object
+// (INTERSESSION_MARK; shim/families/families.cpp). `-Wl,-u,intersession_link` takes the object
 // from its archive. Build systems may sort the linker's options before the libraries; pairs like
 // --push-state and --pop-state then have no effect, and --no-as-needed affects all libraries.
 

@@ -22,7 +22,7 @@ using QueryLibrary = std::function<base::Result<base::LoadedLibrary>(const std::
 
 /// Return the version of Intersession, with commit, and the path of the command.
 Section build_section(const std::string& version, const std::string& command);
-/// Return for each family of MPI libraries (abi/families.hpp): the version, file and soname of the
+/// Return for each family of MPI libraries (shim/families): the version, file and soname of the
 /// installed MPI library, and the file of Intersession's library for the family, searched in
 /// `folders`. Then the version and file of the library that INTERSESSION_LIBRARY names, if set.
 Section substrates_section(const QueryLibrary& ask, const std::vector<std::string>& folders,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <filesystem>
 
+#include "shim/families/families.hpp"
 #include "shim/info/info.hpp"
-#include "shim/intercept/abi/families.hpp"
 
 namespace shim::info {
 namespace {
 
-using intercept::abi::Family;
+using families::Family;
 
 /// Result of a search for an MPI library.
 struct FoundLibrary {
@@ -64,7 +64,7 @@ Section build_section(const std::string& version, const std::string& command) {
 Section substrates_section(const QueryLibrary& ask, const std::vector<std::string>& folders,
                            const base::Settings& settings) {
   Section section{"substrates", {}};
-  for (const Family* family : intercept::abi::kFamilies) {
+  for (const Family* family : families::kFamilies) {
     const FoundLibrary found = find(*family, ask);
     section.add(family->name, version_of(found));
     add_library(section, found);

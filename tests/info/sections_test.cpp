@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "shim/families/families.hpp"
 #include "shim/info/info.hpp"
-#include "shim/intercept/abi/families.hpp"
 
 namespace shim::info {
 namespace {
@@ -34,7 +34,7 @@ base::Result<LoadedLibrary> nothing(const std::string& name) {
   return Error(ErrorClass::other, name + ": no such file");
 }
 
-const intercept::abi::Family& first_family() { return *intercept::abi::kFamilies.front(); }
+const families::Family& first_family() { return *families::kFamilies.front(); }
 
 /// A folder with one file, removed at the end of the test.
 struct Folder {
@@ -49,7 +49,7 @@ struct Folder {
 
 TEST(Substrates, MissingSubstrateIsReported) {
   const Section section = substrates_section(nothing, {"/nowhere/lib", "/nowhere/lib64"}, {});
-  for (const auto* family : intercept::abi::kFamilies)
+  for (const auto* family : families::kFamilies)
     EXPECT_EQ(text_at(section, family->name),
               std::string("not found: ") + family->sonames[0] + ": no such file");
   EXPECT_EQ(text_at(section, "  Intersession"), std::string("not found: ") +
@@ -72,7 +72,7 @@ TEST(Substrates, FindsTheLibraryAndTheIntersessionVersion) {
 }
 
 TEST(Substrates, LooksUpAllNamesOfAFamily) {
-  const auto& family = *intercept::abi::kFamilies.back();
+  const auto& family = *families::kFamilies.back();
   std::vector<std::string> asked;
   const QueryLibrary ask = [&](const std::string& name) -> base::Result<LoadedLibrary> {
     asked.push_back(name);

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "shim/base/clock.hpp"
-#include "shim/intercept/abi/families.hpp"
+#include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/datatypes/type_contents.hpp"
 #include "shim/intercept/dispatch.hpp"

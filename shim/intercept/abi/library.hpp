@@ -2,8 +2,12 @@
 // Declares properties of the substrate's library as a whole.
 #pragma once
 
+#include "shim/families/families.hpp"
+
 namespace shim::intercept::abi {
 
+/// Family whose ABI this build implements.
+extern const families::Family& kFamily;
 /// Environment variable in which the substrate's launchers pass the size of the world.
 extern const char* const kWorldSizeVariable;
 /// True if the substrate's MPI_Wtime works before MPI_Init and after MPI_Finalize.

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <string>
 
-#include "shim/intercept/abi/families.hpp"
+#include "shim/intercept/abi/library.hpp"
 
 namespace shim::intercept::abi {
 

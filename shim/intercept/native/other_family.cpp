@@ -6,13 +6,13 @@
 
 #include <cstdio>
 
-#include "shim/intercept/abi/families.hpp"
+#include "shim/intercept/abi/library.hpp"
 
 namespace shim::intercept {
 namespace {
 
 /// Return the file of a member library, found by its mark or its name; null if there is none.
-const char* member(const abi::Family& family, void* scope) noexcept {
+const char* member(const families::Family& family, void* scope) noexcept {
   if (scope != nullptr) {
     Dl_info found{};
     void* mark = dlsym(scope, family.mark);
@@ -31,7 +31,7 @@ const char* member(const abi::Family& family, void* scope) noexcept {
 
 void refuse_other_family(void* scope) noexcept {
   if (member(abi::kFamily, scope) != nullptr) return;
-  for (const abi::Family* other : abi::kFamilies) {
+  for (const families::Family* other : families::kFamilies) {
     const char* library = other == &abi::kFamily ? nullptr : member(*other, scope);
     if (library == nullptr) continue;
     std::fprintf(stderr,

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "shim/intercept/abi/families.hpp"
+#include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/native/other_family.hpp"
 
 namespace shim::intercept {

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "shim/intercept/abi/families.hpp"
+#include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/substrate.hpp"
