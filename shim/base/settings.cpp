@@ -77,7 +77,7 @@ Status parse(const std::string& variable, const std::string& value, double& out)
   return {};
 }
 
-Status parse(const std::string& variable, const std::string& value, bytes& out) {
+Status parse(const std::string& variable, const std::string& value, std::uint64_t& out) {
   std::string_view digits = value;
   int shift = 0;
   if (!digits.empty()) {

@@ -14,12 +14,12 @@
 
 namespace shim::base {
 
-// Types that settings.def names and C++ lacks.
-using text = std::string;
-using bytes = std::uint64_t;
-
 /// One member for each setting, initialized with its default.
 struct Settings {
+  // types that settings.def names and C++ lacks
+  using text = std::string;
+  using bytes = std::uint64_t;
+
 #define SETTING(name, type, default_value, allowed, help) type name = default_value;
 #include "shim/base/settings.def"
 #undef SETTING
