@@ -30,10 +30,17 @@ names_of() {
   esac
 }
 
+# answer_of <program> <option>: print what a program answers. It may be any program with the name of
+# a compiler wrapper: one that waits for ever is stopped, and null bytes are left out.
+answer_of() {
+  timeout "${FIND_MPI_SECONDS:-10}" "$@" 2>/dev/null </dev/null | tr -d '\0'
+  return "${PIPESTATUS[0]}"
+}
+
 # query_launcher <program>: set mpi_family and mpi_version.
 query_launcher() {
   local shown
-  shown=$("$1" --version 2>/dev/null) || return 1
+  shown=$(answer_of "$1" --version) || return 1
   case $shown in
     *"Open MPI"* | *OpenRTE* | *PRRTE*) mpi_family=openmpi ;;
     *HYDRA* | *MPICH* | *"Intel(R) MPI"* | *MVAPICH*) mpi_family=mpich ;;
@@ -46,7 +53,7 @@ query_launcher() {
 query_compiler() {
   local macro='^#define +(OMPI_(MAJOR|MINOR|RELEASE)_VERSION|MPICH_VERSION|I_MPI_VERSION) +"?([^"]*)"?$'
   local words word lines line defined=
-  mpi_shown=$("$1" -show 2>/dev/null) || return 1
+  mpi_shown=$(answer_of "$1" -show) || return 1
   mpi_shown=${mpi_shown//\"/}
   # Read mpi.h without another process; the preprocessor takes ten times longer.
   read -ra words <<<"$mpi_shown"

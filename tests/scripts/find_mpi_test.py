@@ -36,7 +36,7 @@ class FindMpi(unittest.TestCase):
         folders = [str(self.folder / folder) for folder in path] + ["/usr/bin", "/bin"]
         done = subprocess.run(
             [_SCRIPTS / "find-mpi", *arguments],
-            env={**os.environ, "PATH": os.pathsep.join(folders)},
+            env={**os.environ, "PATH": os.pathsep.join(folders), "FIND_MPI_SECONDS": "1"},
             capture_output=True,
             text=True,
             check=False,
@@ -48,6 +48,15 @@ class FindMpi(unittest.TestCase):
         code, lines, errors = self.run_command(*arguments, path=path)
         self.assertEqual(code, 0, errors)
         return [line for line in lines if line[2].startswith(str(self.folder))]
+
+    def test_passes_over_programs_that_do_not_answer(self):
+        for name, text in (("hangs", "sleep 1000"), ("garbage", "head -c 1000 /dev/zero")):
+            self.install(f"{name}/bin/mpicc", "")
+            (self.folder / name / "bin/mpicc").write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        self.install_openmpi("a", "5.0.7")
+        code, lines, errors = self.run_command(path=("hangs/bin", "garbage/bin", "a/bin"))
+        self.assertEqual((code, errors), (0, ""))
+        self.assertIn(str(self.folder / "a/bin/mpicc"), [line[2] for line in lines])
 
     def test_lists_installations_in_the_order_of_path(self):
         self.install_openmpi("b", "4.1.6")
