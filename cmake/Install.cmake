@@ -8,10 +8,6 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# An installation is for all users, whatever the umask of who installs.
-set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ
-    GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-
 set(intersession_include_dir ${CMAKE_INSTALL_INCLUDEDIR}/intersession)
 # Data symbols that only the native library defines: shim/families/families.cpp.
 set(openmpi_MARK ompi_mpi_comm_null)

@@ -92,7 +92,7 @@ class Libraries(unittest.TestCase):
 
 class Uninstall(unittest.TestCase):
     def test_leaves_nothing(self) -> None:
-        for name in ("prefix", "a préfix; too"):
+        for name in ("prefix", "a préfix too"):
             with tempfile.TemporaryDirectory() as folder:
                 prefix = pathlib.Path(folder, name)
                 install(prefix)
