@@ -43,15 +43,15 @@ def dot(top: pathlib.Path) -> str:
         '  edge [color="#5b7bb0", arrowsize=0.7];',
     ]
     for name in modules:
-        lines.append(f'  {name} [label="shim/{name}"];')
+        lines.append(f'  "{name}" [label="shim/{name}"];')
     for name, lower in direct(modules).items():
-        lines += [f"  {name} -> {one};" for one in sorted(lower)]
+        lines += [f'  "{name}" -> "{one}";' for one in sorted(lower)]  # node is a word of dot
     for outside, user, label in (
         ("launcher", "bootstrap", "launcher (PMIx, PMI-1)"),
         ("network", "transport", "shared memory, TCP, libfabric"),
     ):
         lines.append(f'  {outside} [label="{label}", fillcolor=white, style="rounded,dashed"];')
-        lines.append(f"  {user} -> {outside} [style=dashed];")
+        lines.append(f'  "{user}" -> {outside} [style=dashed];')
     lines.append('  program [label="program (MPI_…)", fillcolor=white, style="rounded,dashed"];')
     lines.append(
         '  substrate [label="substrate (PMPI_…)", fillcolor=white, style="rounded,dashed"];'
