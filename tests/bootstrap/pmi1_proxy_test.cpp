@@ -368,17 +368,18 @@ bool sleeps_in_futex(pid_t thread) {
 }
 
 TEST_F(Pmi1Proxy, BootstrapOpensWhileTheLastOneWaitsForADetachment) {
-  std::atomic<bool> is_silent{false};
-  make({.size = 1, .fault = [&](std::uint32_t, const std::string&) {
-          return Fault{is_silent ? Fault::Type::silent : Fault::Type::none};
+  const auto is_silent = std::make_shared<std::atomic<bool>>(
+      false);  // the server outlives the test
+  make({.size = 1, .fault = [is_silent](std::uint32_t, const std::string&) {
+          return Fault{*is_silent ? Fault::Type::silent : Fault::Type::none};
         }});
   auto self = processes[0]->open();
   const int lookups = server->count("lookup_name");
-  is_silent = true;
+  *is_silent = true;
   auto unanswered = must(self->lookup(0, "never"));
   EXPECT_FALSE(must(unanswered->poll()).has_value());
   EXPECT_TRUE(eventually([&] { return server->count("lookup_name") == lookups + 1; }));
-  is_silent = false;  // the proxy waits for the one response, and cannot detach
+  *is_silent = false;  // the proxy waits for the one response, and cannot detach
   std::atomic<pid_t> closing_thread{0};
   std::thread closer([&] {
     closing_thread = ::gettid();

@@ -125,6 +125,7 @@ TEST_P(Creation, CallByMessagesThatAnExceptionEndsFailsForAll) {
   Cluster cluster(GetParam(), settings);
   const std::string tag(node::kMaxRendezvousName, 'x');  // too long for a rendezvous
   for (int thrower : {0, cluster.size() - 1}) {
+    std::atomic<bool> has_thrown{false};
     cluster.run([&](Member& member) {
       if (member.rank() == thrower) {
         p2p::Engine& engine = member.process().engine();
@@ -132,7 +133,9 @@ TEST_P(Creation, CallByMessagesThatAnExceptionEndsFailsForAll) {
             [] { throw std::runtime_error("of a user"); });
         EXPECT_THROW(static_cast<void>(member.try_create(cluster.all(), tag)), std::runtime_error);
         engine.remove_progress(work);
+        has_thrown = true;
       } else {
+        while (!has_thrown) std::this_thread::yield();  // else the creation may succeed before
         EXPECT_THAT(error_text(member.try_create(cluster.all(), tag)),
                     ::testing::HasSubstr("an exception or pthread_exit has ended the call of "
                                          "process " +
