@@ -118,18 +118,6 @@ class Uninstall(unittest.TestCase):
             self.assertIn("remove the", ended.stderr)
             self.assertTrue(other.exists())
 
-    def test_folders_are_for_all_users(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            prefix = pathlib.Path(folder, "prefix")
-            mask = os.umask(0o077)
-            try:
-                install(prefix)
-            finally:
-                os.umask(mask)
-            for path in (prefix / "bin", prefix / "lib", prefix / "share"):
-                self.assertEqual(path.stat().st_mode & 0o777, 0o755, path)
-            uninstall()
-
     def test_keeps_files_of_others(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             other = pathlib.Path(folder, "prefix/share/doc/other/README")
