@@ -422,8 +422,12 @@ def _runs(shape, options):
 
 
 def measure(bench, options):
-    """Run all repetitions of all shapes; return what was measured."""
-    systems = systems_of(bench, options)
+    """Run all repetitions of all shapes with all systems; return what was measured."""
+    return measure_systems(systems_of(bench, options), bench, options)
+
+
+def measure_systems(systems, bench, options):
+    """Run all repetitions of all shapes with these systems; return what was measured."""
     shapes = shapes_of(options)
     measured = Measured([system.name for system in systems], left_out=left_out(systems, shapes))
     started = time.monotonic()
