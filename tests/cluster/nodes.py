@@ -4,6 +4,7 @@
 All namespaces are unnamed and belong to one process, the first of a PID namespace: when it ends in
 any way, the kernel removes processes, interfaces and mounts. Parallel runs cannot collide.
 """
+import glob
 import os
 import subprocess
 
@@ -19,7 +20,7 @@ _NETWORK = "10.77.0"
 class Node:
     """A node: the namespaces of a process that waits until its pipe is closed."""
 
-    def __init__(self, index: int, shm: str, clock: int = 0, cores: str = ""):
+    def __init__(self, index: int, shm: str, clock: int = 0, cores: str = "", hidden: str = ""):
         self.index = index
         self.cores = cores
         self.name = f"node{index}"
@@ -28,7 +29,7 @@ class Node:
         hold_in, self._hold = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            self._be_a_node(ready_out, hold_in, shm, clock)
+            self._be_a_node(ready_out, hold_in, shm, clock, hidden)
         os.close(ready_out)
         os.close(hold_in)
         with os.fdopen(ready_in) as answer:
@@ -36,7 +37,7 @@ class Node:
         if failure != "ready":
             raise kernel.Forbidden(failure or f"{self.name} ended while it was made")
 
-    def _be_a_node(self, ready: int, hold: int, shm: str, clock: int) -> None:
+    def _be_a_node(self, ready: int, hold: int, shm: str, clock: int, hidden: str) -> None:
         try:
             kernel.die_with_parent()
             os.close(self._hold)
@@ -58,6 +59,7 @@ class Node:
                 kernel.mount(
                     "", "/dev/shm", "", kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY
                 )
+            _hide(hidden)
             _disable_ipv6()
             os.write(ready, b"ready")
         except kernel.Forbidden as error:
@@ -108,6 +110,12 @@ class Node:
             out.write(text)
 
 
+def _hide(pattern: str) -> None:
+    """Put an empty file in the place of each file whose path matches."""
+    for path in glob.glob(pattern) if pattern else []:
+        kernel.mount("/dev/null", os.path.realpath(path), "", kernel.MS_BIND)
+
+
 def _disable_ipv6() -> None:
     # IPv6 addresses are usable only after a second (duplicate detection), and no test needs them.
     try:
@@ -132,15 +140,24 @@ def _share_of_cores(index: int, count: int) -> str:
     return ",".join(map(str, share or [cores[index % len(cores)]]))
 
 
-def make_nodes(count: int, shm: str = "", clocks: int = 0, own_cores: bool = False) -> list[Node]:
+def make_nodes(
+    count: int, shm: str = "", clocks: int = 0, own_cores: bool = False, hidden: str = ""
+) -> list[Node]:
     """Make the nodes, without links between them.
 
     shm: size of each node's /dev/shm, or READ_ONLY; empty: the kernel's default.
     clocks: seconds by which each node's monotonic clock is ahead of the node before.
     own_cores: each node has a share of the cores, instead of all nodes sharing all cores.
+    hidden: pattern of files that are empty on the last node.
     """
     return [
-        Node(index, shm, index * clocks, _share_of_cores(index, count) if own_cores else "")
+        Node(
+            index,
+            shm,
+            index * clocks,
+            _share_of_cores(index, count) if own_cores else "",
+            hidden if index == count - 1 else "",
+        )
         for index in range(count)
     ]
 

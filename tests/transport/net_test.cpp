@@ -588,5 +588,15 @@ TEST(TcpAddresses, UnknownInterfaceNameIsIgnored) {
   EXPECT_THAT(local_addresses("127.0.0.1"), ElementsAre(IpAddress{.bytes = {127, 0, 0, 1}}));
 }
 
+TEST(TcpAddresses, UnknownInterfaceIsAnErrorWithoutFabric) {
+  EXPECT_THAT(make_net({.interface = "nope0"}).error().text(),
+              AllOf(HasSubstr("INTERSESSION_INTERFACE=nope0 is no interface or address"),
+                    HasSubstr("lo 127.0.0.1")));
+  EXPECT_TRUE(make_net({.interface = "127.0.0."}));
+  EXPECT_TRUE(make_net({.interface = "nope0", .open_fabric = [] {
+                          return FabricResult(base::Error(base::ErrorClass::other, ""));
+                        }}));
+}
+
 }  // namespace
 }  // namespace shim::transport::testing

@@ -32,6 +32,11 @@ struct InterfaceAddress {
   IpAddress address;
   std::string interface;
   int rank = 0;  ///< 0 is best
+
+  /// True if the text is the interface's name or the beginning of the address.
+  bool is_named(const std::string& text) const {
+    return interface == text || address.text().starts_with(text);
+  }
 };
 
 /// Skip link-local IPv6 addresses: they need an interface name, which differs between machines.
@@ -134,14 +139,25 @@ std::optional<TcpAddress> TcpAddress::from_bytes(ConstSpan bytes) {
   return result;
 }
 
+base::Status check_interface(const std::string& interface) {
+  const std::vector<InterfaceAddress> candidates = all_candidates();
+  const auto is_named = [&](const InterfaceAddress& one) { return one.is_named(interface); };
+  if (interface.empty() || std::ranges::any_of(candidates, is_named)) return {};
+  std::string text;
+  for (const InterfaceAddress& one : candidates)
+    text += (text.empty() ? "" : ", ") + one.interface + " " + one.address.text();
+  return base::Error(base::ErrorClass::other,
+                     "INTERSESSION_INTERFACE=" + interface +
+                         " is no interface or address of this node, which has " +
+                         (text.empty() ? "none" : text));
+}
+
 std::vector<IpAddress> local_addresses(const std::string& interface) {
   std::vector<InterfaceAddress> candidates = all_candidates();
-  auto matches_interface = [&](const InterfaceAddress& one) {
-    return one.interface == interface || one.address.text().starts_with(interface);
-  };
+  const auto is_named = [&](const InterfaceAddress& one) { return one.is_named(interface); };
   // interface may name a libfabric network that is not an Internet interface
-  if (!interface.empty() && std::ranges::any_of(candidates, matches_interface))
-    std::erase_if(candidates, std::not_fn(matches_interface));
+  if (!interface.empty() && std::ranges::any_of(candidates, is_named))
+    std::erase_if(candidates, std::not_fn(is_named));
   std::ranges::stable_sort(candidates, {}, &InterfaceAddress::rank);
   if (!candidates.empty() && candidates.front().rank < 3)
     std::erase_if(candidates, [](const InterfaceAddress& one) { return one.rank == 3; });

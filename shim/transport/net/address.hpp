@@ -39,6 +39,9 @@ struct TcpAddress {
 /// Most addresses that a process publishes.
 inline constexpr std::size_t kMaxAddresses = 4;
 
+/// Check that the text is empty, the name of an interface with addresses, or the beginning of an
+/// address of this machine. Local. Errors: other (the text lists what there is).
+base::Status check_interface(const std::string& interface);
 /// Return this machine's addresses that others may reach, the most likely first: IPv4, IPv6,
 /// link-local; loopback only if there is no other. If `interface` names an interface with
 /// addresses, or is the beginning of an address, return only the matching ones. Local. Empty if the

@@ -134,6 +134,7 @@ ConnectionManager::ConnectionManager(Listeners listeners, base::Descriptor event
       max_unauthenticated_(max_unauthenticated()) {}
 
 Result<PeerConnection*> ConnectionManager::open(ConstSpan bytes) {
+  SHIM_TRY(load_crypto());  // now, because a refused handshake cannot tell the caller why
   auto address = TcpAddress::from_bytes(bytes);
   if (!address) return Error(ErrorClass::arg, "invalid TCP address of a process");
   auto& peer = peers_[address->cookie];
@@ -190,11 +191,10 @@ void ConnectionManager::fail_peer(PeerConnection& peer, Error why) {
   peer.pending_bytes_ = 0;
 }
 
-Result<std::shared_ptr<const Crypto>> ConnectionManager::crypto() {
-  if (!crypto_) {
-    SHIM_TRY_ASSIGN(crypto_, Crypto::load());
-  }
-  return crypto_;
+base::Status ConnectionManager::load_crypto() {
+  if (crypto_) return {};
+  SHIM_TRY_ASSIGN(crypto_, Crypto::load());
+  return {};
 }
 
 Result<bool> ConnectionManager::send_now(PeerConnection& to, ConstSpan first, ConstSpan second) {
@@ -519,9 +519,8 @@ bool ConnectionManager::on_challenge(ManagedConnection& conn, const ReceivedFram
   std::memcpy(&challenge, frame.bytes.data(), sizeof challenge);
   PeerConnection& peer = *conn.peer;
   const auto prove = [&]() -> Result<Bytes> {
-    SHIM_TRY_ASSIGN(auto library, crypto());
-    SHIM_TRY_ASSIGN(conn.seal, Seal::make(std::move(library), Seal::Side::caller,
-                                          peer.address_.cookie, conn.nonce, challenge.nonce));
+    SHIM_TRY_ASSIGN(conn.seal, Seal::make(crypto_, Seal::Side::caller, peer.address_.cookie,
+                                          conn.nonce, challenge.nonce));
     return conn.seal->close(local_address_.to_bytes());
   };
   auto proof = prove();
@@ -547,10 +546,8 @@ bool ConnectionManager::on_hello(ManagedConnection& conn, const ReceivedFrame& f
   std::memcpy(&hello, frame.bytes.data(), sizeof hello);
   if (hello.kind != Hello::kKind) return false;
   auto nonce = random_nonce();
-  auto library = crypto();
-  if (!nonce || !library) return false;
-  auto seal = Seal::make(*std::move(library), Seal::Side::called, local_address_.cookie,
-                         hello.nonce, *nonce);
+  if (!nonce || !load_crypto()) return false;
+  auto seal = Seal::make(crypto_, Seal::Side::called, local_address_.cookie, hello.nonce, *nonce);
   if (!seal) return false;
   conn.seal = *std::move(seal);
   const Challenge challenge{*nonce};

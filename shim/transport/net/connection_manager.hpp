@@ -165,7 +165,7 @@ class ConnectionManager {
                            ConstSpan second);
   [[gnu::hot]] void count_sent(std::size_t bytes);
   static void fail_peer(PeerConnection& peer, base::Error why);
-  base::Result<std::shared_ptr<const Crypto>> crypto();
+  base::Status load_crypto();
   [[gnu::hot]] void on_sent(PeerConnection& peer, const base::Status& sent);
   void watch(const Connection& connection, bool is_new, bool for_output);
   void watch_listeners();
@@ -196,7 +196,7 @@ class ConnectionManager {
   std::unordered_map<std::uint64_t, std::unique_ptr<PeerConnection>> peers_;  ///< by cookie
   std::unordered_map<int, ManagedConnection> connections_;  ///< by descriptor; entries do not move
   std::vector<PeerConnection*> failed_sends_;               ///< peers to which a send failed
-  std::shared_ptr<const Crypto> crypto_;                    ///< from the first connection on
+  std::shared_ptr<const Crypto> crypto_;                    ///< from the first peer on
   /// Scratch of kFrameBufferBytes for receiving, allocated at first use.
   std::unique_ptr<std::byte[]> frame_buffer_;
   base::Nanoseconds next_timeout_check_ = 0;

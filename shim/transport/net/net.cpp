@@ -533,6 +533,8 @@ const Transport::Counts& NetTransport::counts() const {
 }  // namespace
 
 Result<std::unique_ptr<Net>> make_net(NetSettings settings) {
+  // with a fabric it may be the name of a libfabric network
+  if (!settings.open_fabric) SHIM_TRY(check_interface(settings.interface));
   SHIM_TRY_ASSIGN(auto connections, ConnectionManager::listen(settings.interface));
   return std::unique_ptr<Net>(
       std::make_unique<NetTransport>(std::move(connections), std::move(settings)));
