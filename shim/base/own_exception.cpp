@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <new>
+#include <system_error>
 #include <typeinfo>
 
 namespace shim::base {
@@ -25,6 +26,8 @@ bool is_own_exception(const std::exception& thrown) {
 Error error_of(const std::exception& thrown) {
   if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr)
     return {ErrorClass::no_mem, "out of memory"};
+  if (dynamic_cast<const std::system_error*>(&thrown) != nullptr)  // such as no thread
+    return {ErrorClass::other, thrown.what()};
   return {ErrorClass::intern, thrown.what()};
 }
 

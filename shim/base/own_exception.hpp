@@ -14,7 +14,8 @@ namespace shim::base {
 /// that shares its C++ library with the code under test counts its std exceptions as own ones.)
 bool is_own_exception(const std::exception& thrown);
 
-/// Return an exception of this library as an error: no_mem for std::bad_alloc, else intern.
+/// Return an exception of this library as an error: no_mem for std::bad_alloc, other for
+/// std::system_error, else intern.
 Error error_of(const std::exception& thrown);
 
 }  // namespace shim::base

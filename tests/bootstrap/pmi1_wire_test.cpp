@@ -29,9 +29,14 @@ TEST(Pmi1Wire, ParsesALine) {
   EXPECT_TRUE(must(PmiLine::parse("mcmd=spawn")).begins_multiline());
 }
 
+TEST(Pmi1Wire, ValuesMayBeUtf8) {
+  EXPECT_EQ(must(PmiLine::parse("cmd=put key=P0-host value=k\xc3\xb6ln-01")).value("value"),
+            "k\xc3\xb6ln-01");
+}
+
 TEST(Pmi1Wire, ErrorQuotesTheMalformedLine) {
   for (const char* text :
-       {"", "garbage", "=x", "cmd=", "key=value", "cmd", "cmd=a\tb", "\x01\x02", "000123cmd=init"})
+       {"", "garbage", "=x", "cmd=", "key=value", "cmd", "cmd=a\tb", "\x01\x02", "cmd=a\x7f", "000123cmd=init"})
     EXPECT_THAT(error_of(PmiLine::parse(text)).text(), HasSubstr("invalid PMI-1 message")) << text;
 }
 

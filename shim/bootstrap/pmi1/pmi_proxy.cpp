@@ -12,6 +12,7 @@
 #include <cerrno>
 
 #include "shim/base/signals_blocked.hpp"
+#include "shim/base/start_thread.hpp"
 #include "shim/bootstrap/pmi1/attach.hpp"
 #include "shim/bootstrap/pmi1/blocked_threads.hpp"
 #include "shim/bootstrap/pmi1/receive.hpp"
@@ -119,7 +120,7 @@ base::Status PmiProxy::find_position(ServerEndpoint& endpoint, double seconds) {
 
 void PmiProxy::start_thread() {
   base::SignalsBlocked blocked;
-  thread_ = std::thread([this] { run(); });
+  thread_ = base::start_thread("that shares the launcher's PMI-1 connection", [this] { run(); });
   wake();  // there may be lines to forward already
 }
 

@@ -7,7 +7,13 @@
 namespace shim::bootstrap::pmi1 {
 namespace {
 
-bool is_printable(char c) { return c >= ' ' && c <= '~'; }
+bool is_printable_ascii(char c) { return c >= ' ' && c <= '~'; }
+
+/// False for control characters. Values, such as host names, may be UTF-8.
+bool is_valid(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= ' ' && byte != 0x7f;
+}
 
 base::Error not_a_line(std::string_view text) {
   return base::Error(base::ErrorClass::other, "invalid PMI-1 message \"" + shown(text) + "\"");
@@ -36,7 +42,7 @@ std::string barrier_kind(std::string_view tag) { return "barrier_out " + std::st
 }  // namespace
 
 base::Result<PmiLine> PmiLine::parse(std::string_view text) {
-  if (!std::all_of(text.begin(), text.end(), is_printable)) return not_a_line(text);
+  if (!std::all_of(text.begin(), text.end(), is_valid)) return not_a_line(text);
   PmiLine line;
   for (std::string_view rest = text; !rest.empty();) {
     const auto end = std::min(rest.find(' '), rest.size());
@@ -105,7 +111,7 @@ std::string shown(std::string_view text) {
   constexpr std::size_t kShown = 80;
   std::string start(text.substr(0, kShown));
   std::replace_if(
-      start.begin(), start.end(), [](char c) { return !is_printable(c); }, '?');
+      start.begin(), start.end(), [](char c) { return !is_printable_ascii(c); }, '?');
   return text.size() > kShown ? start + "..." : start;
 }
 

@@ -11,6 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "shim/base/start_thread.hpp"
+
 namespace shim::bootstrap::pmix {
 
 /// Run `call` on a new thread and wait for it for at most `seconds` (0: no limit, on the calling
@@ -27,17 +29,18 @@ std::optional<T> bounded_call(double seconds, std::function<T()> call,
     bool abandoned = false;
   };
   auto shared = std::make_shared<Shared>();
-  std::thread thread([shared, call = std::move(call), undo = std::move(undo)] {
-    T result = call();
-    std::unique_lock lock(shared->mutex);
-    if (shared->abandoned) {
-      lock.unlock();
-      if (undo) undo(std::move(result));
-      return;
-    }
-    shared->result = std::move(result);
-    shared->changed.notify_one();
-  });
+  std::thread thread = base::start_thread("of a PMIx call",
+                                          [shared, call = std::move(call), undo = std::move(undo)] {
+                                            T result = call();
+                                            std::unique_lock lock(shared->mutex);
+                                            if (shared->abandoned) {
+                                              lock.unlock();
+                                              if (undo) undo(std::move(result));
+                                              return;
+                                            }
+                                            shared->result = std::move(result);
+                                            shared->changed.notify_one();
+                                          });
   std::unique_lock lock(shared->mutex);
   const bool in_time = shared->changed.wait_for(lock, std::chrono::duration<double>(seconds),
                                                 [&] { return shared->result.has_value(); });
