@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <string>
 
 #include "shim/base/settings.hpp"
 #include "shim/intercept/abi/predefined.hpp"
@@ -59,7 +60,13 @@ bool is_active() noexcept {
   return current_table.load(std::memory_order_acquire) != &inactive_table;
 }
 
-base::Status require_substrate() { return abi::resolve_predefined(data_symbol); }
+base::Status require_substrate() {
+  auto resolved = abi::resolve_predefined(data_symbol);
+  if (resolved) return {};
+  const std::string reason = reason_against_named_library();
+  if (reason.empty()) return resolved;
+  return base::Error(resolved.error().error_class(), resolved.error().text() + " (" + reason + ")");
+}
 
 bool detect_activity() {
   if (is_active()) return true;

@@ -30,15 +30,20 @@ void* lookup(void* library, const char* name) noexcept {
   return address != nullptr && !is_in_this_library(address) ? address : nullptr;
 }
 
+/// Return the value of INTERSESSION_LIBRARY; null if it is empty or not set. Read here instead of
+/// through base::Settings, which exist per Process object: a world program has none.
+const char* named_library() noexcept {
+  const char* path = std::getenv("INTERSESSION_LIBRARY");
+  return path != nullptr && *path != '\0' ? path : nullptr;
+}
+
 /// Open the library by its soname or by the user's setting; null if there is none. Never closed:
 /// the program may close its last reference while slots still point into it.
 void* open_library() noexcept {
   for (const char* name : abi::kFamily.sonames)
     if (void* loaded = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) return loaded;
-  // Read here instead of through base::Settings, which exist per Process object: a world program
-  // has none.
-  const char* path = std::getenv("INTERSESSION_LIBRARY");
-  return path != nullptr && *path != '\0' ? dlopen(path, RTLD_LAZY | RTLD_GLOBAL) : nullptr;
+  const char* path = named_library();
+  return path != nullptr ? dlopen(path, RTLD_LAZY | RTLD_GLOBAL) : nullptr;
 }
 
 /// Return the library; retry after a failure, because a Python extension may load it later.
@@ -71,6 +76,20 @@ bool has_substrate() noexcept {
   const bool found = substrate_symbol(kAnyFunction) != nullptr;
   if (found) is_there.store(true, std::memory_order_relaxed);
   return found;
+}
+
+std::string reason_against_named_library() {
+  const char* path = named_library();
+  if (path == nullptr) return {};
+  const std::string setting = "INTERSESSION_LIBRARY=" + std::string(path);
+  void* const opened = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+  if (opened == nullptr) {
+    const char* reason = dlerror();
+    return setting + " cannot be loaded: " + (reason != nullptr ? reason : "unknown reason");
+  }
+  const bool is_mpi = lookup(opened, kAnyFunction) != nullptr;
+  dlclose(opened);
+  return is_mpi ? std::string() : setting + " has no " + kAnyFunction;
 }
 
 }  // namespace shim::intercept

@@ -2,6 +2,8 @@
 // Finds symbols of the native library. Looks up each symbol at its first use, never at load.
 #pragma once
 
+#include <string>
+
 #include "shim/intercept/native/atomic_function.hpp"
 
 namespace shim::intercept {
@@ -14,6 +16,10 @@ void* substrate_symbol(const char* name) noexcept;
 
 /// True if there is a native library; false in a program linked with Intersession alone.
 bool has_substrate() noexcept;
+
+/// Return why the file that INTERSESSION_LIBRARY names is not the native library; empty if the
+/// variable is not set, or the file is.
+std::string reason_against_named_library();
 
 /// Fill a slot at its first use: with the library's function, else with `lacking`.
 template <class Signature>
