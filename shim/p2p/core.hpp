@@ -232,6 +232,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                               .failures = liveness,
                               .reads = rendezvous,
                               .load = loop,
+                              .reporter = reporter,
                               .counts = counts}};
   Rendezvous rendezvous{{.single_copy = spec.settings.single_copy,
                          .log = spec.log,

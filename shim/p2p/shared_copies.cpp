@@ -4,6 +4,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 namespace shim::p2p {
 
@@ -109,18 +111,34 @@ void SharedCopies::give_up(Peer& from) {
 }
 
 /// Release the shared copy of a receive that ends early. First wait until a sender that is writing
-/// a part has finished, which takes microseconds once it runs.
+/// a part has finished: afterwards the program may reuse the buffer.
 void SharedCopies::stop(ReceiveRequest& request) {
   request.waits_for_shared_copy = false;
   if (request.peer->shared != &request) return;
   if (request.shared_copy != nullptr) {
     request.parts -= request.shared_copy->close(request.generation);
-    const bool is_gone = request.peer->failure.has_value();
-    while (!is_gone && !request.shared_copy->is_complete(request.parts) &&
-           !uses_.router->has_died(request.peer->process))
-      sched_yield();
+    wait_for_writes(request);
   }
   end(request);
+}
+
+/// Wait for the parts that the sender has claimed: microseconds once it runs. A stopped sender
+/// makes this call wait, which is then reported.
+void SharedCopies::wait_for_writes(const ReceiveRequest& request) {
+  constexpr int kYields = 1000;
+  constexpr auto kSleep = std::chrono::milliseconds(1);
+  WaitFor subject("the sender of a message to finish its part of the copy");
+  const bool is_gone = request.peer->failure.has_value();
+  for (int round = 0; !is_gone && !request.shared_copy->is_complete(request.parts) &&
+                      !uses_.router->has_died(request.peer->process);
+       ++round) {
+    if (round < kYields) {
+      sched_yield();
+      continue;
+    }
+    uses_.reporter.report_if_due(subject);
+    std::this_thread::sleep_for(kSleep);
+  }
 }
 
 void SharedCopies::on_share(const wire::Share& header) {

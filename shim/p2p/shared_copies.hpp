@@ -10,6 +10,7 @@
 
 #include "shim/p2p/pool.hpp"
 #include "shim/p2p/services.hpp"
+#include "shim/p2p/wait_reporter.hpp"
 
 namespace shim::p2p {
 
@@ -24,6 +25,7 @@ class SharedCopies final : public CopySharing {
     PeerFailures& failures;
     ReadQueue& reads;
     const CoreLoad& load;
+    const WaitReporter& reporter;
     Engine::Counts& counts;
   };
   explicit SharedCopies(const Uses& uses) : uses_(uses) {}
@@ -43,6 +45,7 @@ class SharedCopies final : public CopySharing {
 
  private:
   void end(ReceiveRequest& request);
+  void wait_for_writes(const ReceiveRequest& request);
   bool write_parts(const wire::Share& share);
 
   const Uses uses_;

@@ -4,6 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include <string>
+#include <thread>
+
 #include "tests/p2p/part_fixtures.hpp"
 
 namespace shim::p2p {
@@ -62,12 +65,15 @@ struct SharedCopiesPart : testing::Test {
   RecordedOutput output;
   RecordedReads reads;
   Engine::Counts counts;
+  PipedLog log;
+  const WaitReporter reporter{{}, 1e-9, &router, log.log()};
   SharedCopies part{{.router = &router,
                      .send_ids = send_ids,
                      .output = output,
                      .failures = reads,
                      .reads = reads,
                      .load = reads,
+                     .reporter = reporter,
                      .counts = counts}};
   ReceiveRequest receive{nullptr, {}, {buffer.data(), kMessageBytes, &types::byte_type()}};
   ReceiveRequest second{nullptr, {}, {buffer.data(), kMessageBytes, &types::byte_type()}};
@@ -126,6 +132,19 @@ TEST_F(SharedCopiesPart, StopReleasesCopyOfReceiveThatEndsEarly) {
   part.stop(receive);
   EXPECT_EQ(one.shared, nullptr);
   EXPECT_EQ(descriptor.claim(receive.generation).count, 0u);
+}
+
+TEST_F(SharedCopiesPart, StopWaitsForClaimedPartAndReportsIt) {
+  ASSERT_TRUE(part.begin(receive));
+  const auto claimed = descriptor.claim(receive.generation);
+  std::string report;
+  std::thread sender([&] {  // as if stopped until the receiver has reported
+    while (report.empty()) report = log.text();
+    descriptor.report_written(receive.generation, claimed.count);
+  });
+  part.stop(receive);
+  sender.join();
+  EXPECT_THAT(report, testing::HasSubstr("for the sender of a message to finish its part"));
 }
 
 TEST_F(SharedCopiesPart, SenderWritesSharedPartsUnlessItReads) {
