@@ -41,7 +41,7 @@ class Communicator final : public Described, private coll::Locality {
     GroupPtr remote;  ///< null for intracommunicators
     /// Intracommunicator of the local group, for collectives within it.
     std::shared_ptr<Communicator> local;
-    std::string tag = {};  ///< creation tag, also of the communicator that this one derives from
+    CreationTag tag = {};  ///< of this communicator, or of the one that it is derived from
     bool is_derived = false;
   };
   /// Local. make() also registers the communicator with its session.

@@ -44,7 +44,7 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
                                    .vci = agreement.vci,
                                    .remote = nullptr,
                                    .local = nullptr,
-                                   .tag = tag});
+                                   .tag = std::make_shared<const std::string>(tag)});
   process.log().write_if_wanted(base::LogLevel::info, [&] {
     return "created " + made->description() + " over group " + group->text() +
            (text.empty() ? "" : ", " + text);

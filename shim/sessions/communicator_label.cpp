@@ -20,9 +20,9 @@ std::string CommunicatorLabel::description() const {
           std::to_string(facts_.size);
   if (facts_.remote_size >= 0) text += " and " + std::to_string(facts_.remote_size);
   text += facts_.size == 1 && facts_.remote_size < 0 ? " process" : " processes";
-  if (facts_.tag.empty()) return text;
+  if (facts_.tag == nullptr || facts_.tag->empty()) return text;
   return text + (facts_.is_derived ? " (derived from one with" : " (with") + " creation tag \"" +
-         facts_.tag + "\")";
+         *facts_.tag + "\")";
 }
 
 std::string CommunicatorLabel::description_with_origin() const {

@@ -3,6 +3,7 @@
 // place in the program that created it.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -11,11 +12,14 @@
 
 namespace shim::sessions {
 
+/// Tag with which a communicator was created, shared by those derived from it; null: none.
+using CreationTag = std::shared_ptr<const std::string>;
+
 /// Thread-safe. Shared by a communicator and its context, for reports about waiting calls.
 class CommunicatorLabel final : public p2p::ContextLabel {
  public:
   struct Facts {
-    std::string tag;          ///< of the communicator, or of the one that it is derived from
+    CreationTag tag;          ///< of the communicator, or of the one that it is derived from
     bool is_derived = false;  ///< by MPI_Comm_dup and the like
     int rank = 0, size = 0;
     int remote_size = -1;    ///< of an intercommunicator; -1: none

@@ -184,7 +184,7 @@ base::Result<CommunicatorPtr> intercomm_create_from_groups(const SessionPtr& ses
   Communicator::Parts parts{.session = session,
                             .error_handler = std::move(handler),
                             .info = info ? info->duplicate() : nullptr,
-                            .tag = tag};
+                            .tag = std::make_shared<const std::string>(tag)};
   return create_from_both_groups(process, std::move(parts), within, unpack(received).group,
                                  "both groups", tag);
 }
