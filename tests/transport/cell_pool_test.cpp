@@ -16,27 +16,21 @@ namespace {
 using node::testing::AnonymousArea;
 using node::testing::AnonymousSegment;
 
-constexpr std::uint32_t kCells = 64, kFirst = 4, kLaps = 7;
-constexpr base::Nanoseconds kCopy = 1000;
+constexpr std::uint32_t kCells = 64, kFirst = 4, kLaps = 256;
 
-/// A cell pool with a simulated clock: the test sets the duration of each copy.
 class CellPoolTest : public ::testing::Test {
  protected:
-  static inline base::Nanoseconds time = 0;
-  static base::Nanoseconds now() { return time; }
-
   std::shared_ptr<AnonymousSegment> segment = std::make_shared<AnonymousSegment>(
       2, 64, 64, 0, kCells* kCellBytes);
   AnonymousArea area{segment, 0};
-  CellPool cell_pool{area, &now};
+  CellPool cell_pool{area};
   CellPartition partition;
-  std::set<std::uint32_t> touched;         ///< cells that have been filled
-  base::Nanoseconds first_touch_cost = 0;  ///< added to the first copy into each cell
+  std::set<std::uint32_t> touched;  ///< cells that have been filled
 
   std::optional<std::uint32_t> publish_one(CellPartition& of) {
     const auto found = cell_pool.acquire(of);
     if (!found) return found;
-    time += kCopy + (touched.insert(*found).second ? first_touch_cost : 0);
+    touched.insert(*found);
     cell_pool.publish(of, *found);
     return found;
   }
@@ -77,47 +71,10 @@ TEST_F(CellPoolTest, PartitionIsUsedRoundRobin) {
   }
 }
 
-// The partition grows only once later copies have amortised the page faults of its cells several
-// times, at the sender and at the receiver.
-TEST_F(CellPoolTest, GrowsLaterIfFirstTouchIsExpensive) {
-  first_touch_cost = 20 * kCopy;
-  constexpr std::uint32_t kExpensiveLaps = 8 * 20;
-  ASSERT_EQ(published_before_growth(kFirst), 0u);
-  release(0);
-  EXPECT_EQ(published_before_growth(2 * kFirst), kExpensiveLaps * kFirst - 1);
-  release(kFirst);
-  first_touch_cost = 0;  // cells added from now on are cheap, and the pool measures this
-  EXPECT_EQ(published_before_growth(4 * kFirst), kFirst + kLaps * 2 * kFirst - 1);
-}
-
-TEST_F(CellPoolTest, InterruptedCopiesDoNotDelayGrowth) {
-  ASSERT_EQ(publish_one(), 0u);
-  release(0);
-  for (std::uint32_t cell = 1; cell < kFirst; ++cell) {
-    ASSERT_EQ(cell_pool.acquire(partition), cell);
-    time += 1'000'000;
-    cell_pool.publish(partition, cell);
-    release(cell);
-  }
-  EXPECT_EQ(published_before_growth(2 * kFirst), (kLaps - 1) * kFirst);
-}
-
-TEST_F(CellPoolTest, GrowsSoonerIfCellsAreStillFull) {
+TEST_F(CellPoolTest, GrowsAtOnceIfCellsAreStillFull) {
   for (std::uint32_t i = 0; i < kCells; ++i) ASSERT_EQ(publish_one(), i);
   EXPECT_EQ(area.backed(), kCells * kCellBytes);
   EXPECT_FALSE(publish_one());
-}
-
-TEST_F(CellPoolTest, DoesNotGrowForFullCellsIfFirstTouchIsExpensive) {
-  first_touch_cost = 80 * kCopy;
-  for (std::uint32_t lap = 0; lap < 2; ++lap) {
-    for (std::uint32_t i = 0; i < kFirst; ++i) {
-      ASSERT_EQ(publish_one(), i);
-      if (lap == 0) release(i);
-    }
-  }
-  EXPECT_FALSE(publish_one());  // the packet would use the ring instead
-  EXPECT_EQ(partition.cells, kFirst);
 }
 
 TEST_F(CellPoolTest, ReceiversBeginWithDisjointCells) {

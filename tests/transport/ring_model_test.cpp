@@ -105,7 +105,7 @@ struct Ring {
   Block& block;
   std::vector<std::byte> packet;
   AnonymousArea area;
-  CellPool cell_pool{area, [] { return base::Nanoseconds{0}; }};
+  CellPool cell_pool{area};
   RingWriter<SteppedAccess> writer;
   RingReader<SteppedAccess> reader;
 };

@@ -10,7 +10,8 @@
 // processes.
 //
 // Each receiver has a partition of the pool and faults in only its pages. Partitions begin side by
-// side, grow when their traffic has paid for the page faults (paid_laps.hpp), and then overlap.
+// side, double after a fixed number of laps, and then overlap. A larger partition is better, but
+// sender and receiver must fault in each new page (docs/decisions/0047-prefault-and-growth.md).
 //
 // A record in the receiver's ring names the cell, and the receiver releases the cell. If the next
 // cells are full because a receiver has not read for long, packets go through the rings like short
@@ -25,10 +26,8 @@
 #include <optional>
 #include <vector>
 
-#include "shim/base/clock.hpp"
 #include "shim/node/shared_area.hpp"
 #include "shim/transport/shm/access.hpp"
-#include "shim/transport/shm/paid_laps.hpp"
 
 namespace shim::transport {
 
@@ -89,23 +88,16 @@ struct CellPartition {
   /// Cells published since the partition grew or growth was refused; without cells: acquire()
   /// calls.
   std::uint64_t published = 0;
-  /// Cells of the last growth that no process had used before.
-  std::uint32_t new_cells = 0;
   /// Nonzero if memory for growth was refused; not bool, so that the ring's model test sees no
   /// padding.
   std::uint32_t is_refused = 0;
-  PaidLaps paid;
-  base::Nanoseconds acquired_at = 0;
 };
 
 /// This process's cell pool, as its sender. One thread at a time.
 class CellPool {
  public:
-  using Clock = base::Nanoseconds();
-
-  explicit CellPool(node::SharedArea& area, Clock* now = base::now_ns)
+  explicit CellPool(node::SharedArea& area)
       : area_(area),
-        now_(now),
         memory_(area.cell_pool(area.own_slot()), area.cell_pool_bytes()),
         is_backed_((memory_.cells() + kInitialCells - 1) / kInitialCells) {}
 
@@ -125,7 +117,6 @@ class CellPool {
       const std::uint32_t number = number_of(partition, partition.next);
       // acquire: pairs with the release in release_cell_of
       if (Access::load(memory_.cell(number).is_full, std::memory_order_acquire) != 0) continue;
-      if (is_timed(partition)) partition.acquired_at = now_();
       return number;
     }
     return std::nullopt;
@@ -136,7 +127,6 @@ class CellPool {
     Access::store(memory_.cell(number).is_full, 1,
                   // Released with the record that names the cell.
                   std::memory_order_relaxed);
-    if (is_timed(partition)) record_copy_time(partition, now_() - partition.acquired_at);
     ++partition.next;
     ++partition.published;
   }
@@ -146,6 +136,9 @@ class CellPool {
   static constexpr std::uint32_t kInitialCells = 4;  ///< added to a partition at first
   /// Least part of its pool that a process may use, however many processes share its cores.
   static constexpr std::uint32_t kMinCells = 16;
+  /// Laps through a partition until it doubles; it doubles at once if its first cell is still full
+  /// at the end of a lap.
+  static constexpr std::uint32_t kLapsUntilGrowth = 256;
   /// Laps after refused growth before the next attempt, because processes that left the node may
   /// have freed memory.
   static constexpr std::uint32_t kLapsBeforeRetry = 256;
@@ -157,21 +150,8 @@ class CellPool {
     return (partition.first + cell) % partition.within;
   }
 
-  /// True for copies into new cells, and for the lap after them.
-  static bool is_timed(const CellPartition& partition) {
-    return partition.new_cells != 0 && partition.published < partition.new_cells + partition.cells;
-  }
-  void record_copy_time(CellPartition& partition, base::Nanoseconds took) {
-    if (partition.published < partition.new_cells)
-      partition.paid.record_fresh_copy(took);
-    else
-      partition.paid.record_warm_copy(took);
-    if (partition.published + 1 == partition.new_cells + partition.cells)
-      laps_ = partition.paid.laps();
-  }
-
-  /// At the end of a lap: double the partition if the pool has more cells and the traffic so far
-  /// has paid for them.
+  /// At the end of a lap: double the partition if the pool has more cells and growth_threshold()
+  /// cells have been published.
   template <typename Access>
   bool grow(CellPartition& partition) {
     if (partition.cells == memory_.cells() ||
@@ -181,19 +161,14 @@ class CellPool {
                                                     : max_cells();
     const std::uint32_t target = std::min(std::max(2 * partition.cells, kInitialCells), all);
     partition.published = 0;
-    partition.new_cells = 0;
     if (target <= partition.cells) return false;
     if (partition.within == 0) {
       partition.within = all;
       partition.first = partitions_++ * kInitialCells % all;
     }
-    const std::uint32_t before = backed_;
     is_refused_ = !back(partition, target);
     partition.is_refused = is_refused_;
     if (is_refused_) return false;
-    const bool all_are_new = backed_ - before == target - partition.cells;
-    partition.new_cells = all_are_new ? target - partition.cells : 0;
-    partition.paid = {};
     partition.cells = target;
     return true;
   }
@@ -205,7 +180,7 @@ class CellPool {
     if (partition.cells == 0) return 0;
     const bool is_short = Access::load(memory_.cell(number_of(partition, 0)).is_full,
                                        std::memory_order_relaxed) != 0;
-    return std::uint64_t{laps_} * partition.cells / (is_short ? kSoonerWhereShort : 1);
+    return is_short ? 0 : std::uint64_t{kLapsUntilGrowth} * partition.cells;
   }
   /// Allocate memory for the partition's cells up to `target`.
   bool back(const CellPartition& partition, std::uint32_t target) {
@@ -228,14 +203,12 @@ class CellPool {
   }
 
   node::SharedArea& area_;
-  Clock* now_;
   CellPoolMemory memory_;
   std::vector<bool> is_backed_;  ///< in units of kInitialCells
   std::uint32_t backed_ = 0;     ///< cells with memory
   std::uint32_t partitions_ = 0;
-  std::uint32_t laps_ = PaidLaps().laps();  ///< laps of a partition that pay for doubling it
-  bool is_refused_ = false;                 ///< the last allocation
-  std::uint32_t max_cells_ = 0;             ///< as last computed
+  bool is_refused_ = false;      ///< the last allocation
+  std::uint32_t max_cells_ = 0;  ///< as last computed
   std::uint32_t capacity_calls_ = 0;
 };
 
