@@ -24,7 +24,7 @@ namespace shim::base {
 /// for the barrier, the lock is shared from the start. See docs/decisions/0034-biased-lock.md.
 class BiasedLock {
  public:
-  void lock() noexcept {
+  [[gnu::always_inline]] void lock() noexcept {
     if (!is_shared_.load(std::memory_order_acquire) &&
         owner_.load(std::memory_order_relaxed) == this_thread()) [[likely]] {
       inside_.store(true, std::memory_order_relaxed);
@@ -44,7 +44,7 @@ class BiasedLock {
   /// it shared for good.
   bool try_lock() noexcept;
 
-  void unlock() noexcept {
+  [[gnu::always_inline]] void unlock() noexcept {
     // relaxed: only the owner passes both checks, and it wrote inside_ itself
     if (inside_.load(std::memory_order_relaxed) &&
         owner_.load(std::memory_order_relaxed) == this_thread()) [[likely]] {

@@ -48,6 +48,11 @@ struct When {
            (!wants_shared_memory || sharing != MemorySharing::nothing) &&
            (nodes == nullptr || !wants_one_node);
   }
+  /// True if only size and length matter.
+  bool is_plain() const {
+    return !needs_commutative && !needs_power_of_two && !needs_nodes && !needs_nodes_in_order &&
+           !wants_one_node && !wants_shared_memory && wants == MemorySharing::nothing;
+  }
   bool applies(const Call& call, std::uint64_t bytes, bool commutative = true) const {
     return is_possible(call.size, commutative, call.nodes) &&
            is_good(call.size, bytes, call.sharing, call.nodes);
@@ -88,10 +93,22 @@ struct AlgorithmRow {
   When when;
 };
 
-/// A row of kind segment, without the type of its collective.
+/// A row of kind segment, without the type of its collective. On the path of each short blocking
+/// collective, so it knows whether the short comparison suffices.
 struct SegmentRow {
+  SegmentRow(SegmentPath where, const When& condition)
+      : path(where), is_plain(condition.is_plain()), when(condition) {}
+
   SegmentPath path;
+  bool is_plain;
   When when;
+
+  bool applies(const Call& call, std::uint64_t bytes, bool commutative) const {
+    if (is_plain) [[likely]]
+      return bytes >= when.min_bytes && bytes <= when.max_bytes && call.size >= when.min_size &&
+             call.size <= when.max_size;
+    return when.applies(call, bytes, commutative);
+  }
 };
 
 /// The rows of one collective, in order of preference. The last one is a task that always applies.
@@ -119,10 +136,7 @@ class AlgorithmRows {
   /// True if blocking collectives among this many members are rounds of the collective segment, if
   /// there is one. Does not depend on lengths, so that members with different lengths agree.
   bool are_rounds(int size) const {
-    return std::ranges::any_of(segment_, [size](const SegmentRow& row) {
-      return row.path != SegmentPath::messages && size >= row.when.min_size &&
-             size <= row.when.max_size;
-    });
+    return size <= node::kMaxShmCollMembers && (sizes_of_rounds_ >> size & 1) != 0;
   }
   /// Return the inline algorithm of a blocking collective; null: none.
   InlineOf<Function>* inline_for(const Call& call, std::uint64_t bytes) const {
@@ -155,13 +169,20 @@ class AlgorithmRows {
   }
   void index() {
     segment_.clear();
-    for (const Row& row : rows_of(Kind::segment))
-      segment_.push_back({row.algorithm.path, row.when});
+    sizes_of_rounds_ = 0;
+    for (const Row& row : rows_of(Kind::segment)) {
+      segment_.emplace_back(row.algorithm.path, row.when);
+      if (row.algorithm.path == SegmentPath::messages) continue;
+      for (int size = row.when.min_size;
+           size <= std::min(row.when.max_size, node::kMaxShmCollMembers); ++size)
+        sizes_of_rounds_ |= 1u << size;
+    }
   }
 
   std::vector<Row> rows_;
   std::array<Count, 3> counts_;
   std::vector<SegmentRow> segment_;
+  std::uint32_t sizes_of_rounds_ = 0;  ///< bit n: for n members
 };
 
 /// Has one member for each collective, therefore more than 15. `bytes` of a row are those of:

@@ -167,6 +167,7 @@ constexpr AlgorithmRow<Alltoall> kAlltoall[] = {
     {"inline linear", alltoall_direct, on_one_node(kShort)},
     {"by nodes", alltoall_by_nodes, over_nodes_in_order(4 * kKi)},
     {"linear, within a node", alltoall_linear, {.max_bytes = 512 * kKi - 1, .min_size = 3, .max_size = 16, .wants_shared_memory = true}},
+    {"linear, of 8 within a node", alltoall_linear, {.min_bytes = 512 * kKi, .min_size = 7, .max_size = 12, .wants_shared_memory = true}},
     {"bruck", alltoall_bruck, {.max_bytes = 256, .min_size = 17}},
     {"linear", alltoall_linear, {.max_bytes = 32 * kKi}},
     {"pairwise", alltoall_pairwise, {}},

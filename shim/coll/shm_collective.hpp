@@ -47,7 +47,7 @@ class ShmCollective : public InlineCollective {
   /// Return where the table puts this member's data.
   SegmentPath path(std::uint64_t bytes, bool commutative = true) const {
     for (const SegmentRow& row : rows_)
-      if (row.when.applies(call, bytes, commutative)) return row.path;
+      if (row.applies(call, bytes, commutative)) return row.path;
     return SegmentPath::messages;
   }
   /// True if the table puts data of this length into a medium buffer.
