@@ -46,6 +46,10 @@ constexpr When kMedium{.max_bytes = node::kMediumBufferBytes},
     kMediumOfTwo{.max_bytes = node::kMediumBufferBytes, .max_size = 2}, kLongOfTwo{.max_size = 2},
     kParts{.min_size = 3};
 
+// Two members that may read each other's memory exchange long data by messages, which copy once; in
+// place a message would need a copy of the data that it sends (docs/decisions/0041).
+constexpr When kReadOfTwo{.min_bytes = 32 * kKi, .max_size = 2, .wants = MemorySharing::memory};
+
 // Each row is one line.
 // clang-format off
 constexpr AlgorithmRow<Barrier> kBarrier[] = {
@@ -138,6 +142,7 @@ constexpr AlgorithmRow<Scatterv> kScatterv[] = {
 };
 constexpr AlgorithmRow<Allgather> kAllgather[] = {
     {"segment", SegmentPath::medium_buffer, kMedium},
+    {"messages", SegmentPath::messages, kReadOfTwo},
     {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
     {"inline linear", allgather_direct, on_one_node(kShortOfAll)},
     {"by nodes", allgather_by_nodes, over_nodes_in_order(1024 * kKi)},
@@ -152,6 +157,7 @@ constexpr AlgorithmRow<Allgather> kAllgather[] = {
 };
 constexpr AlgorithmRow<Allgatherv> kAllgatherv[] = {
     {"segment", SegmentPath::medium_buffer, kMedium},
+    {"messages", SegmentPath::messages, kReadOfTwo},
     {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
     {"inline linear", allgather_direct, kShortOfAll},
     {"linear, within a node", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 3, .max_size = 16, .wants_shared_memory = true}},
@@ -162,6 +168,7 @@ constexpr AlgorithmRow<Allgatherv> kAllgatherv[] = {
 };
 constexpr AlgorithmRow<Alltoall> kAlltoall[] = {
     {"segment", SegmentPath::medium_buffer, kMediumOfTwo},
+    {"messages", SegmentPath::messages, kReadOfTwo},
     {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
     {"scatter buffers", SegmentPath::scatter_buffer, kParts},
     {"inline linear", alltoall_direct, on_one_node(kShort)},
@@ -180,6 +187,7 @@ constexpr AlgorithmRow<AlltoallInPlace> kAlltoallInPlace[] = {
 };
 constexpr AlgorithmRow<Alltoallw> kAlltoallv[] = {
     {"segment", SegmentPath::medium_buffer, kMediumOfTwo},
+    {"messages", SegmentPath::messages, kReadOfTwo},
     {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
     {"scatter buffers", SegmentPath::scatter_buffer, kParts},
     {"inline linear", alltoall_direct, kShort},
@@ -187,6 +195,7 @@ constexpr AlgorithmRow<Alltoallw> kAlltoallv[] = {
 };
 constexpr AlgorithmRow<Alltoallw> kAlltoallw[] = {
     {"segment", SegmentPath::medium_buffer, kMediumOfTwo},
+    {"messages", SegmentPath::messages, kReadOfTwo},
     {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
     {"scatter buffers", SegmentPath::scatter_buffer, kParts},
     {"linear", alltoallw_linear, {}},

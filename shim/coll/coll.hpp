@@ -14,7 +14,6 @@
 #include <span>
 #include <utility>
 
-#include "shim/coll/agreed_ways.hpp"
 #include "shim/coll/integers.hpp"
 #include "shim/coll/nodes.hpp"
 #include "shim/coll/scratch_pool.hpp"
@@ -117,28 +116,10 @@ class Comm {
   const Locality* locality() const { return locality_; }
   /// State of the communicator's shm collectives (shm_collective.hpp).
   struct ShmCollState {
-    /// Return the choice between broadcast rings (the first) and messages (the second) for an
-    /// exchange between two members. `is_one_way`: only one member has long data.
-    AgreedWays& exchange_of(std::uint64_t bytes, bool is_one_way) {
-      return exchanges[is_one_way][bytes <= kEager ? 0 : bytes < kLong ? 1 : 2];
-    }
-
-    /// Lengths in bytes near which messages change protocol; each of the three ranges has a choice
-    /// of its own.
-    static constexpr std::uint64_t kEager = 8 * 1024, kLong = 512 * 1024;
-    /// Fewest and most exchanges between two comparisons of rings with messages. The maximum is
-    /// high because a trial by messages may take far longer.
-    static constexpr std::uint32_t kFewest = 16, kMost = 1024;
     bool is_agreed = false;                       ///< the members know whether they have a segment
     std::unique_ptr<node::ShmCollHandle> handle;  ///< null: no segment
     bool is_open = false;  ///< a round is open, because its collective fell back to messages
     int collectives_without_segment = 0;  ///< eligible ones before the members agreed on a segment
-    using Exchanges = std::array<AgreedWays, 3>;
-    static Exchanges none_yet() {
-      return {AgreedWays(kFewest, kMost), AgreedWays(kFewest, kMost), AgreedWays(kFewest, kMost)};
-    }
-    /// [0]: both members have long data; [1]: one member alone has.
-    std::array<Exchanges, 2> exchanges{none_yet(), none_yet()};
   };
   ShmCollState& shm_coll_state() { return shm_coll_state_; }
   /// Return the tag of the next collective. All members call collectives in the same order and so

@@ -205,65 +205,31 @@ bool ShmCollective::exchange_pipelined(std::optional<PipelineWriter>& writer,
   return true;
 }
 
-// A broadcast ring copies all data twice, without system calls; a long message is copied once if
-// the receiver may read the sender's memory. The faster one depends on the system, the cores'
-// positions, and the core that wrote the data last (docs/decisions/0041-exchanges-of-two.md), so
-// time both. In place do not try messages, because a message would need a copy of all data sent.
 void ShmCollective::exchange(const types::ConstBuffer& out, const types::Buffer& in,
                              bool in_place) {
-  constexpr float kWorthMessages = 1.1F;
-  const bool may_pipeline = path(out.bytes()) == SegmentPath::broadcast_ring;
-  if (in_place || !may_pipeline) {
-    exchange_by(out, in, in_place, may_pipeline);
-    return;
-  }
-  const bool is_one_way = fits(in.bytes());
-  AgreedWays& ways = seq.comm->shm_coll_state().exchange_of(std::max(out.bytes(), in.bytes()),
-                                                            is_one_way);
-  const bool leads = call.rank == 0 || is_one_way;
-  const AgreedWays::Next next = leads ? ways.lead(kWorthMessages) : ways.follow();
-  const base::Nanoseconds began = exchange_by(out, in, false, !next.is_second);
-  if (has_failed()) return;
-  if (!leads)
-    ways.see(sends_by_messages(1 - call.rank));
-  else if (next.is_timed)
-    ways.note(base::now_ns() - began, out.bytes() + in.bytes());
-}
-
-/// Return nullopt if that member published its data in the segment.
-std::optional<bool> ShmCollective::sends_by_messages(int from) const {
-  const auto found = handle_.find(from);
-  if (!found || found->in_segment) return std::nullopt;
-  return !found->pipelined;
-}
-
-/// Exchange, and return the time at which both members had entered the collective; 0 if this
-/// member's data is in the segment, as its exchanges are not timed.
-base::Nanoseconds ShmCollective::exchange_by(const types::ConstBuffer& out, const types::Buffer& in,
-                                             bool in_place, bool by_pipeline) {
   const int other = 1 - call.rank;
-  const bool is_published = fits(out.bytes());
   std::optional<PipelineWriter> writer;
   std::optional<PipelineReader> reader;
   std::optional<Direct> messages;
-  if (is_published)
+  const SegmentPath way = path(out.bytes());
+  if (way == SegmentPath::medium_buffer)
     publish(out, other);
-  else if (by_pipeline && begin_pipeline(call.rank, out.bytes()))
+  else if (way == SegmentPath::broadcast_ring && begin_pipeline(call.rank, out.bytes()))
     writer.emplace(handle_, call.rank, out, base::Traffic::both_ways);
   else
     publish_fallback();
+  const bool sends_message = way != SegmentPath::medium_buffer && !writer;
   const auto published = read(other);
-  const base::Nanoseconds began = is_published ? 0 : base::now_ns();
-  if (has_failed()) return began;
+  if (has_failed()) return;
   const auto message = published ? std::nullopt : pipeline_from(other);
-  if (!is_published && !writer)
+  if (sends_message)
     messages.emplace(seq).post_send(
         out, other, in_place ? Direct::Buffering::copy : Direct::Buffering::nothing);
   if (message) {
     check_length(other, message->length, in.bytes());
     reader.emplace(handle_, other, *message, in.bytes(), into_place(in));
   }
-  if (!exchange_pipelined(writer, reader, in_place)) return began;
+  if (!exchange_pipelined(writer, reader, in_place)) return;
   if (published) {
     take(other, *published, in);
   } else if (!message) {
@@ -274,7 +240,6 @@ base::Nanoseconds ShmCollective::exchange_by(const types::ConstBuffer& out, cons
       messages->post_receive(in, other);
   }
   if (messages) record_status(messages->finish());
-  return began;
 }
 
 std::optional<ConstBytes> ShmCollective::read(int from) {

@@ -140,9 +140,6 @@ class ShmCollective : public InlineCollective {
   /// Return the message that this member produces on a broadcast ring. Call it after read()
   /// returned nullopt.
   std::optional<node::PipelineMessage> pipeline_from(int from) const;
-  /// True if that member's data comes by messages, false if by a ring, nullopt if it is in the
-  /// segment. Call it after read(from).
-  std::optional<bool> sends_by_messages(int from) const;
   /// Consume that message: copy it to its destination, or pass its first `wanted` bytes to `take`
   /// chunk by chunk. Record a mismatch if its length is not the expected or wanted one.
   void consume_pipeline(int from, const node::PipelineMessage& message, const types::Buffer& into);
@@ -163,8 +160,6 @@ class ShmCollective : public InlineCollective {
   bool await(int from, const Ready& ready, bool awaits_all = false);
   bool await_free_space(std::size_t bytes);
   bool begin_pipeline(int which, std::uint64_t bytes);
-  base::Nanoseconds exchange_by(const types::ConstBuffer& out, const types::Buffer& in,
-                                bool in_place, bool by_pipeline);
   bool exchange_pipelined(std::optional<PipelineWriter>& writer,
                           std::optional<PipelineReader>& reader, bool in_place);
   bool write(const types::ConstBuffer& data);

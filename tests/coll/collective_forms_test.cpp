@@ -426,11 +426,29 @@ TEST(AlgorithmTable, KindsAreInOrder) {
     const auto& rows = default_table().*member;
     SCOPED_TRACE(name);
     for (const auto& row : rows.all().first(rows.segment().size()))
-      EXPECT_NE(row.algorithm.path, SegmentPath::messages) << row.name;
+      EXPECT_EQ(row.algorithm.kind, Kind::segment) << row.name;
     for (const auto& row : rows.inlines())
       EXPECT_TRUE(row.algorithm.run_inline != nullptr) << row.name;
     for (const auto& row : rows.tasks()) EXPECT_TRUE(row.algorithm.task != nullptr) << row.name;
   });
+}
+
+SegmentPath path_of_two(const AlgorithmRows<Alltoall>& rows, std::uint64_t bytes,
+                        MemorySharing sharing) {
+  Call call{};
+  call.size = 2;
+  call.sharing = sharing;
+  for (const SegmentRow& row : rows.segment())
+    if (row.applies(call, bytes, true)) return row.path;
+  return SegmentPath::messages;
+}
+
+TEST(AlgorithmTable, LongExchangesOfTwoUseMessagesWhereTheyCopyOnce) {
+  constexpr std::uint64_t kLong = 32 * 1024;
+  const auto& rows = default_table().alltoall;
+  EXPECT_EQ(path_of_two(rows, kLong, MemorySharing::memory), SegmentPath::messages);
+  EXPECT_EQ(path_of_two(rows, kLong - 1, MemorySharing::memory), SegmentPath::broadcast_ring);
+  EXPECT_EQ(path_of_two(rows, kLong, MemorySharing::segment), SegmentPath::broadcast_ring);
 }
 
 // Longer data does not fit a medium buffer, and inline algorithms have arrays of fixed length.

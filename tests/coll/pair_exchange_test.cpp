@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests exchanges between two members of data too long for inline slots and medium buffers: both
 // members send at the same time, each over its own broadcast ring.
+#include <array>
 #include <cstring>
 #include <thread>
 
@@ -22,6 +23,28 @@ Items joined(Items first, const Items& second) {
 }
 bool has_pipeline_ring(Comm& comm) {
   return comm.shm_coll_state().handle->has_pipeline_ring(comm.rank());
+}
+
+/// A table by which two members exchange data of at least `min_bytes` by messages.
+AlgorithmTable messages_from(std::uint64_t min_bytes) {
+  const When when{.min_bytes = min_bytes, .max_size = 2};
+  AlgorithmTable table = default_table();
+  table.allgather.add({"messages", SegmentPath::messages, when});
+  table.alltoall.add({"messages", SegmentPath::messages, when});
+  table.alltoallv.add({"messages", SegmentPath::messages, when});
+  return table;
+}
+
+/// Run body(comm) for both members.
+template <typename Body>
+void on_pair(const AlgorithmTable& table, const Body& body) {
+  on_members_of_node(
+      2, true, [&](Comm& comm, p2p::World&, NodeLocality&) { body(comm); }, table);
+}
+
+/// Tables without messages, and with messages for all data that is longer than a medium buffer.
+std::array<AlgorithmTable, 2> both_ways() {
+  return {messages_from(UINT64_MAX), messages_from(node::kMediumBufferBytes + 1)};
 }
 
 TEST(PairExchange, AlltoallWorksWithAllLengths) {
@@ -63,8 +86,8 @@ TEST(PairExchange, AllgatherWorksWithAllLengths) {
 }
 
 // The data of one member may be long, short or empty, independently of the other's.
-TEST(PairExchange, AlltoallvWorksWithUnequalLengths) {
-  on_segment_members(2, [](Comm& comm) {
+void exchange_unequal_lengths(const AlgorithmTable& table) {
+  on_pair(table, [](Comm& comm) {
     const int me = comm.rank();
     const std::uint64_t lengths[] = {0, 1, 136, 137, kChunkItems + 1, 2 * kRingItems + 3};
     for (std::uint64_t up : lengths) {
@@ -85,6 +108,16 @@ TEST(PairExchange, AlltoallvWorksWithUnequalLengths) {
       }
     }
   });
+}
+
+TEST(PairExchange, AlltoallvWorksWithUnequalLengths) { exchange_unequal_lengths(default_table()); }
+
+TEST(PairExchange, LongDataByMessagesMayMeetDataInARing) {
+  exchange_unequal_lengths(messages_from(8 * kRingItems));
+}
+
+TEST(PairExchange, LongDataByMessagesMayMeetDataInTheSegment) {
+  exchange_unequal_lengths(messages_from(node::kMediumBufferBytes + 1));
 }
 
 // Member 1 produces all its data before it consumes any. Member 0, in place, must not consume more
@@ -165,52 +198,19 @@ base::Status exchange_items(Comm& comm, std::uint64_t count) {
                             {got.data(), count, &int64_type()}));
 }
 
-/// Number of exchanges of a length before the first trial of messages. In the first trial only the
-/// first member sends messages; in the next exchange both do.
-constexpr std::uint32_t kBeforeMessages = Comm::ShmCollState::kFewest + 1;
-
-TEST(PairExchange, MessagesGiveTheSameResult) {
-  on_segment_members(2, [](Comm& comm) {
+TEST(PairExchange, RowSelectsMessages) {
+  on_pair(messages_from(8 * kChunkItems), [](Comm& comm) {
     const int me = comm.rank();
-    for (std::uint32_t i = 0; i < kBeforeMessages + 20; ++i) {
-      const Items given = joined(block(me, 0, kChunkItems), block(me, 1, kChunkItems));
-      Items got = untouched(2 * kChunkItems);
+    for (const std::uint64_t count : {kChunkItems, kChunkItems - 1}) {
+      const Items given = joined(block(me, 0, count), block(me, 1, count));
+      Items got = untouched(2 * count);
       const std::uint64_t sent = comm.engine().counts().rendezvous_sent;
-      ASSERT_TRUE(
-          run(comm, alltoall(CollSeq::blocking(comm), {given.data(), kChunkItems, &int64_type()},
-                             {got.data(), kChunkItems, &int64_type()})));
-      ASSERT_EQ(got, joined(block(0, me, kChunkItems), block(1, me, kChunkItems))) << i;
-      const bool is_by_message = comm.engine().counts().rendezvous_sent != sent;
-      const std::uint32_t first = kBeforeMessages + static_cast<std::uint32_t>(me);
-      ASSERT_TRUE(i > first || is_by_message == (i == first)) << i;
+      ASSERT_TRUE(run(comm, alltoall(CollSeq::blocking(comm), {given.data(), count, &int64_type()},
+                                     {got.data(), count, &int64_type()})));
+      ASSERT_EQ(got, joined(block(0, me, count), block(1, me, count)));
+      ASSERT_EQ(comm.engine().counts().rendezvous_sent != sent, count == kChunkItems);
     }
   });
-}
-
-// Only one member sends long data, so no other member follows its choice.
-TEST(PairExchange, OneWayExchangeAlsoTriesMessages) {
-  for (const int giver : {0, 1}) {
-    on_segment_members(2, [giver](Comm& comm) {
-      const int me = comm.rank();
-      bool by_messages = false;
-      for (std::uint32_t i = 0; i < kBeforeMessages + 8; ++i) {
-        std::vector<std::int64_t> give(2), take(2), offsets(2);
-        give[n(1 - me)] = me == giver ? static_cast<std::int64_t>(kChunkItems) : 1;
-        take[n(1 - me)] = me == giver ? 1 : static_cast<std::int64_t>(kChunkItems);
-        const Items given = values(me, kChunkItems);
-        Items got = untouched(kChunkItems);
-        const std::uint64_t sent = comm.engine().counts().rendezvous_sent;
-        ASSERT_TRUE(run(comm, alltoallv(CollSeq::blocking(comm), given.data(), {give, offsets},
-                                        &int64_type(), got.data(), {take, offsets}, int64_type())));
-        Items expected = untouched(kChunkItems);
-        const Items others = values(1 - me, kChunkItems);
-        std::copy_n(others.begin(), take[n(1 - me)], expected.begin());
-        ASSERT_EQ(got, expected) << i;
-        by_messages = by_messages || comm.engine().counts().rendezvous_sent != sent;
-      }
-      EXPECT_EQ(by_messages, me == giver);
-    });
-  }
 }
 
 /// Check that the mismatch is reported, and that the next collective works.
@@ -224,20 +224,17 @@ void expect_truncate_then_success(Comm& comm, const base::Status& result) {
 }
 
 // A member that receives another length than expected reports an error, and no member hangs: with
-// broadcast rings, and in trials of messages.
+// broadcast rings, and by messages.
 TEST(PairExchange, LengthMismatchIsReportedWithoutHang) {
-  for (const std::uint32_t before : {0u, kBeforeMessages, kBeforeMessages + 1}) {
+  for (const AlgorithmTable& table : both_ways()) {
     for (const auto& [usual, other] : {std::pair{2 * kChunkItems, std::uint64_t{2}},
                                        {std::uint64_t{2}, 2 * kChunkItems},
                                        {kChunkItems, 2 * kChunkItems},
                                        {2 * kChunkItems, kChunkItems},
                                        {2 * kRingItems, std::uint64_t{2}},
                                        {2 * kRingItems, kChunkItems}}) {
-      SCOPED_TRACE(std::to_string(usual) + " items, at one member " + std::to_string(other) +
-                   ", after " + std::to_string(before));
-      on_segment_members(2, [&, usual = usual, other = other](Comm& comm) {
-        for (std::uint32_t i = 0; i < before; ++i)
-          ASSERT_TRUE(exchange_items(comm, std::max(usual, other)));
+      SCOPED_TRACE(std::to_string(usual) + " items, at one member " + std::to_string(other));
+      on_pair(table, [&, usual = usual, other = other](Comm& comm) {
         expect_truncate_then_success(comm, exchange_items(comm, comm.rank() == 1 ? other : usual));
       });
     }
@@ -245,12 +242,11 @@ TEST(PairExchange, LengthMismatchIsReportedWithoutHang) {
 }
 
 TEST(PairExchange, LongerContributionThanExpectedIsReported) {
-  for (const std::uint32_t before : {0u, kBeforeMessages, kBeforeMessages + 1}) {
+  for (const AlgorithmTable& table : both_ways()) {
     for (const std::uint64_t expected : {0, 2}) {
-      SCOPED_TRACE(std::to_string(expected) + " items expected, after " + std::to_string(before));
-      on_segment_members(2, [&](Comm& comm) {
+      SCOPED_TRACE(std::to_string(expected) + " items expected");
+      on_pair(table, [&](Comm& comm) {
         const int me = comm.rank();
-        for (std::uint32_t i = 0; i < before; ++i) ASSERT_TRUE(exchange_items(comm, kChunkItems));
         // the second member sends a chunk that the first does not expect
         std::vector<std::int64_t> give(2), take(2), offsets(2);
         give[n(1 - me)] = me == 1 ? static_cast<std::int64_t>(kChunkItems) : 0;
@@ -271,10 +267,8 @@ TEST(PairExchange, LongerContributionThanExpectedIsReported) {
 }
 
 TEST(PairExchange, AllgatherLengthMismatchDoesNotHang) {
-  for (const std::uint32_t before : {0u, kBeforeMessages, kBeforeMessages + 1}) {
-    SCOPED_TRACE("after " + std::to_string(before));
-    on_segment_members(2, [&](Comm& comm) {
-      for (std::uint32_t i = 0; i < before; ++i) ASSERT_TRUE(exchange_items(comm, kChunkItems));
+  for (const AlgorithmTable& table : both_ways()) {
+    on_pair(table, [&](Comm& comm) {
       const std::uint64_t count = comm.rank() == 0 ? kChunkItems : 2;
       Items data = values(comm.rank(), count), all = untouched(2 * count);
       expect_truncate_then_success(comm, run(comm, allgather(CollSeq::blocking(comm), out(data),
