@@ -35,8 +35,8 @@ TEST(Pmi1Wire, ValuesMayBeUtf8) {
 }
 
 TEST(Pmi1Wire, ErrorQuotesTheMalformedLine) {
-  for (const char* text :
-       {"", "garbage", "=x", "cmd=", "key=value", "cmd", "cmd=a\tb", "\x01\x02", "cmd=a\x7f", "000123cmd=init"})
+  for (const char* text : {"", "garbage", "=x", "cmd=", "key=value", "cmd", "cmd=a\tb", "\x01\x02",
+                           "cmd=a\x7f", "000123cmd=init"})
     EXPECT_THAT(error_of(PmiLine::parse(text)).text(), HasSubstr("invalid PMI-1 message")) << text;
 }
 
