@@ -48,6 +48,16 @@ function(intersession_in_batches target)
   endif()
 endfunction()
 
+# intersession_inline_growth(<target> <percent>): let GCC inline until a batch of files has grown by
+# this much. At its default of 40 the functions that stay calls depend on the files that share the
+# batch, and a rename can slow short messages down (docs/decisions/0062-inlining-in-batches.md).
+function(intersession_inline_growth target percent)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT INTERSESSION_SANITIZE)
+    target_compile_options(${target} PRIVATE
+                           $<$<COMPILE_LANGUAGE:CXX>:--param=inline-unit-growth=${percent}>)
+  endif()
+endfunction()
+
 # intersession_target_of_folder(<name> <folders>...): add a target that builds all targets of these
 # folders and of the folders in them.
 function(intersession_target_of_folder name)
@@ -81,6 +91,9 @@ function(intersession_module name)
   endforeach()
   target_include_directories(intersession_${name} SYSTEM PRIVATE ${arg_SYSTEM_INCLUDES})
   intersession_in_batches(intersession_${name} ALONE ${arg_ALONE})
+  if(name MATCHES "^(base|types|node|transport|p2p|coll)$") # on the path of messages
+    intersession_inline_growth(intersession_${name} 200)
+  endif()
 endfunction()
 
 # One ctest run covers all presets; a prefix distinguishes the names of their tests.
