@@ -30,6 +30,18 @@ static void sleep_once(void) {
   }
 }
 
+/* Connect to each process: on a slow machine a process that waits for a peer connects to it to see
+ * whether it lives, which otherwise may happen late. */
+static void connect_to_all(void) {
+  for (int distance = 1; distance < size; ++distance) {
+    int sent = rank, received;
+    const int to = (rank + distance) % size, from = (rank + size - distance) % size;
+    MUST(MPI_Sendrecv(&sent, 1, MPI_INT, to, 0, &received, 1, MPI_INT, from, 0, world,
+                      MPI_STATUS_IGNORE));
+    EXPECT(received == from, "%d instead of %d", received, from);
+  }
+}
+
 int main(int argc, char** argv) {
   keep_malloc_tidy();
   const int rounds = argc > 1 ? atoi(argv[1]) : 1000;
@@ -38,6 +50,7 @@ int main(int argc, char** argv) {
   MPI_Group all;
   open_world("test.many_creations");
   MUST(MPI_Comm_group(world, &all));
+  connect_to_all();
   sleep_once();
   for (int round = 0; round < rounds; ++round) {
     create_once(all, round);
