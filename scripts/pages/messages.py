@@ -39,7 +39,7 @@ _RETURNED = {
     "shim/transport/ofi/provider_warning.cpp": ("provider_warning", "warning"),
 }
 _ASSIGNED = {
-    "shim/intercept/native/composed.cpp": ("misfit_", "count"),
+    "shim/intercept/impl/request/composed.cpp": ("misfit_", "count"),
     "shim/sessions/creation_watch.cpp": ("state", "part"),
 }
 _NAME_ONLY = re.compile(r"\w+")

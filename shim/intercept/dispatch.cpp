@@ -9,7 +9,8 @@
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/errors.hpp"
 #include "shim/intercept/handles/objects.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
+#include "shim/intercept/native/substrate.hpp"
 
 namespace shim::intercept {
 namespace {

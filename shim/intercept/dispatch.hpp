@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Declares the hand-written functions that generated code calls: errors, native handles, tests of
-// handles, and calls outside MPI_Init … MPI_Finalize.
+// Declares the hand-written functions that generated code calls: errors, native handles, and calls
+// outside MPI_Init … MPI_Finalize.
 #pragma once
 
 #include <mpi.h>
@@ -84,46 +84,6 @@ int to_native_keyval(const Subject& subject, const char* function, int& keyval);
 template <class Handle>
 int refuse(const Subject& subject, const char* function, abi::HandleKind kind, Handle handle) {
   return abi::is_ours(handle) ? fail_wrong_library(subject, function, kind) : MPI_SUCCESS;
-}
-
-// True if one of these handles prevents forwarding the call unchanged.
-
-template <class... Handles>
-[[gnu::always_inline]] inline bool any_ours(Handles... handles) noexcept {
-  return (static_cast<int>(abi::is_ours(handles)) | ... | 0) != 0;
-}
-
-/// True also for MPI_ERRORS_ABORT, which the native library may lack.
-inline bool ours_or_abort(MPI_Errhandler handle) noexcept {
-  return abi::is_ours(handle) || handle == MPI_ERRORS_ABORT;
-}
-
-/// Range of Intersession's attribute keys. No native library uses it: native keys are small or have
-/// one of the two highest bits set.
-inline constexpr int kFirstKey = 0x24000001, kMaxKeys = 0x00ffffff;
-inline bool is_key_of_ours(int keyval) noexcept {
-  return keyval >= kFirstKey && keyval - kFirstKey < kMaxKeys;
-}
-
-template <class Handle>
-bool ours_at(const Handle* handle) noexcept {
-  return handle != nullptr && abi::is_ours(*handle);
-}
-
-/// True if the object of an MPI_T call is ours. MPI_T functions get the address of a handle of any
-/// kind as void* (MPI-4.1 §15.3.2), or null for a variable without object.
-inline bool ours_behind(const void* handle) noexcept {
-  return handle != nullptr && abi::any_handle_made() && abi::is_ours_bits(abi::bits_behind(handle));
-}
-
-/// True if the array holds a handle of ours. Count is the user's and may be negative.
-template <class Handle, class Count>
-bool ours_in(const Handle* handles, Count count) noexcept {
-  if (handles == nullptr) return false;
-  for (Count i = 0; i < count; ++i) {
-    if (abi::is_ours(handles[i])) return true;
-  }
-  return false;
 }
 
 }  // namespace shim::intercept

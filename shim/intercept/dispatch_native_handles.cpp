@@ -3,15 +3,17 @@
 // A native handle is made at the first such call.
 #include <string>
 
+#include "shim/intercept/abi/ours.hpp"
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/dispatch.hpp"
 #include "shim/intercept/errors.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/handles/keyvals.hpp"
 #include "shim/intercept/handles/objects.hpp"
 #include "shim/intercept/handles/user_operations.hpp"
+#include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/fortran.hpp"
 #include "shim/intercept/native/substrate.hpp"
-#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -148,6 +150,16 @@ int to_native_op(const Subject& subject, const char* function, MPI_Op& op) {
       subject, function, op_of(op), op,
       [](const OpObject& object) { return make_native_operation(*object.operation); },
       free_native_operation);
+}
+
+/// Return success outside MPI_Init … MPI_Finalize, where no native key can be made and no native
+/// object can have an attribute.
+int to_native_keyval(const Subject& subject, const char* function, int& keyval) {
+  if (!abi::is_key_of_ours(keyval) || !detect_activity()) return MPI_SUCCESS;
+  return run_with_handler(subject, function, [&]() -> base::Status {
+    SHIM_TRY_ASSIGN(keyval, native_key_of(keyval));
+    return {};
+  });
 }
 
 }  // namespace shim::intercept

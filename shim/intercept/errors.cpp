@@ -22,7 +22,8 @@
 #include "shim/intercept/handles/forked.hpp"
 #include "shim/intercept/handles/objects.hpp"
 #include "shim/intercept/lifetime.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
+#include "shim/intercept/native/substrate.hpp"
 
 namespace shim::intercept {
 namespace {

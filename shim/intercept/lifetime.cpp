@@ -19,12 +19,12 @@
 #include "shim/intercept/environment_interlock.hpp"
 #include "shim/intercept/handles/forked.hpp"
 #include "shim/intercept/handles/objects.hpp"
+#include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/undefined_symbols.hpp"
 #include "shim/intercept/native/world_size_check.hpp"
 #include "shim/intercept/progress/progress_coupling.hpp"
 #include "shim/intercept/progress/progress_thread.hpp"
 #include "shim/intercept/progress/wait_reports.hpp"
-#include "shim/intercept/substrate.hpp"
 #include "shim/intercept/tool_listener.hpp"
 
 namespace shim::intercept {
@@ -128,7 +128,11 @@ struct ProcessRegistry {
   EnvironmentInterlock environment;
 };
 ProcessRegistry& process_registry() {
-  static ProcessRegistry& registry = *new ProcessRegistry;
+  static ProcessRegistry& registry = []() -> ProcessRegistry& {
+    auto& made = *new ProcessRegistry;
+    made.world_is_up = on_activity_detected([] { couple_progress(true); });
+    return made;
+  }();
   return registry;
 }
 

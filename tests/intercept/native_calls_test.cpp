@@ -24,7 +24,7 @@
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/objects.hpp"
 #include "shim/intercept/lifetime.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 #include "shim/sessions/process.hpp"
 #include "tests/intercept/forwarding.hpp"
 

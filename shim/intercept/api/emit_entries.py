@@ -5,7 +5,7 @@ Each tests for handles of ours and then jumps through the table. Code for object
 line, so that the forwarding path is a compare and a jump. The function that calls impl::X is an
 overload of MPI_X, so that debuggers show a frame MPI_X; the compiler does not save registers late
 enough to put the call into the entry itself. Reports of waiting calls find its name in a table of
-start addresses (shim/intercept/entry_names.hpp). The functions are not noexcept: noexcept
+start addresses (shim/intercept/progress/entry_names.hpp). The functions are not noexcept: noexcept
 would prevent the jump, and a user's C++ error handler may throw through the native library."""
 
 import kinds
@@ -13,22 +13,22 @@ from emit import NOTICE, call, error, fail, subject_expression
 
 
 def _is_ours(function, parameter):
-    """Return C++ that tests a deciding parameter, as (argument for any_ours(), separate test).
+    """Return C++ that tests a deciding parameter, as (argument for abi::any_ours(), separate test).
 
     One of the two is None.
     """
     if function.route == "array":
-        return None, "ours_in(%s, %s)" % (parameter.name, function.route_arguments[1])
+        return None, "abi::ours_in(%s, %s)" % (parameter.name, function.route_arguments[1])
     if function.route == "by_fint":
         return None, "abi::is_ours_as_fint(%s)" % parameter.name
     if function.route == "by_deref":
-        return None, "ours_at(%s)" % parameter.name
+        return None, "abi::ours_at(%s)" % parameter.name
     return _by_value(parameter)
 
 
 def _by_value(parameter):
     return (
-        (None, "%s(%s)" % (parameter.handle.test, parameter.name))
+        (None, "abi::%s(%s)" % (parameter.handle.test, parameter.name))
         if parameter.handle.test
         else (parameter.name, None)
     )
@@ -39,7 +39,7 @@ def _test(function, parameters):
     together = [name for name, _ in tests if name]
     alone = [expression for _, expression in tests if expression]
     if together:
-        alone.append("any_ours(%s)" % ", ".join(together))
+        alone.append("abi::any_ours(%s)" % ", ".join(together))
     return " || ".join(alone)
 
 
@@ -231,9 +231,9 @@ def _tool_tests(function):
 
     They have no native handle in these calls, because most are passed by address.
     """
-    tests = ["any_ours(%s)" % p.name for p in function.other_handles]
+    tests = ["abi::any_ours(%s)" % p.name for p in function.other_handles]
     return tests + [
-        "ours_behind(%s)" % p.name for p in function.parameters if p.kind == kinds.TOOL_OBJECT
+        "abi::ours_behind(%s)" % p.name for p in function.parameters if p.kind == kinds.TOOL_OBJECT
     ]
 
 
@@ -274,13 +274,14 @@ def source(functions, native):
         NOTICE,
         "#include <mpi.h>",
         "",
+        '#include "shim/intercept/abi/ours.hpp"',
         '#include "shim/intercept/abi/predefined.hpp"',
         '#include "shim/intercept/dispatch.hpp"',
-        '#include "shim/intercept/entry_names.hpp"',
         '#include "shim/intercept/generated/impl.hpp"',
         '#include "shim/intercept/generated/table.hpp"',
+        '#include "shim/intercept/native/activity.hpp"',
         '#include "shim/intercept/native/arrays.hpp"',
-        '#include "shim/intercept/substrate.hpp"',
+        '#include "shim/intercept/progress/entry_names.hpp"',
         "",
         '#pragma GCC diagnostic ignored "-Wunused-parameter"',
         "",

@@ -69,7 +69,7 @@ def source(functions):
     lines = [
         NOTICE,
         '#include "shim/intercept/generated/impl.hpp"',
-        '#include "shim/intercept/progress/polling.hpp"',
+        '#include "shim/intercept/impl/request/polling.hpp"',
         "",
         '#pragma GCC diagnostic ignored "-Wunused-parameter"',
         "",

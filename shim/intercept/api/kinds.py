@@ -10,7 +10,7 @@ class Handle:
     c_type: str
     name: str  # in abi::HandleKind
     has_native_handle: bool = False  # objects of ours of this kind can get a native handle
-    test: str = ""  # C++ predicate for handles that must not be forwarded; empty: is_ours
+    test: str = ""  # predicate of abi for handles that must not be forwarded; empty: is_ours
     is_number: bool = False  # an integer without an abi::HandleKind
 
 

@@ -8,7 +8,7 @@
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/datatypes/type_contents.hpp"
 #include "shim/intercept/generated/table.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 #include "shim/types/type_constructors.hpp"
 
 namespace shim::intercept {

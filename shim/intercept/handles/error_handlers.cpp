@@ -8,7 +8,7 @@
 
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/handles/objects.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 
 namespace shim::intercept {
 namespace {

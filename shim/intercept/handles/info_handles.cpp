@@ -15,8 +15,8 @@
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/objects.hpp"
+#include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/substrate.hpp"
-#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 namespace {

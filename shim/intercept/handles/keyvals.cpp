@@ -8,10 +8,10 @@
 #include <string>
 #include <unordered_map>
 
-#include "shim/intercept/errors.hpp"
+#include "shim/intercept/abi/ours.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/fortran.hpp"
-#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -81,26 +81,14 @@ base::Result<int> make_native_handle(const KeyPtr& key) {
   return made;
 }
 
-base::Result<int> native_key_of(int number) {
-  Keys& known = keys();
-  std::lock_guard lock(known.mutex);
-  auto at = known.by_number.find(number);
-  if (at == known.by_number.end())
-    return Error(ErrorClass::keyval, "the key " + std::to_string(number) + " was freed");
-  if (at->second.native_key == MPI_KEYVAL_INVALID) {
-    SHIM_TRY_ASSIGN(at->second.native_key, make_native_handle(at->second.key));
-  }
-  return at->second.native_key;
-}
-
 }  // namespace
 
 base::Result<int> make_key(Key key) {
   Keys& known = keys();
   std::lock_guard lock(known.mutex);
-  if (known.made == kMaxKeys)
+  if (known.made == abi::kMaxKeys)
     return Error(ErrorClass::no_mem, "no more attribute keys can be created in this program");
-  key.number = kFirstKey + known.made++;
+  key.number = abi::kFirstKey + known.made++;
   known.by_number[key.number] = {std::make_shared<Key>(key)};
   return key.number;
 }
@@ -152,14 +140,16 @@ bool forget_key(int number) {
   return true;
 }
 
-/// Return success outside MPI_Init … MPI_Finalize, where no native key can be made and no native
-/// object can have an attribute.
-int to_native_keyval(const Subject& subject, const char* function, int& keyval) {
-  if (!is_key_of_ours(keyval) || !detect_activity()) return MPI_SUCCESS;
-  return run_with_handler(subject, function, [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(keyval, native_key_of(keyval));
-    return {};
-  });
+base::Result<int> native_key_of(int number) {
+  Keys& known = keys();
+  std::lock_guard lock(known.mutex);
+  auto at = known.by_number.find(number);
+  if (at == known.by_number.end())
+    return Error(ErrorClass::keyval, "the key " + std::to_string(number) + " was freed");
+  if (at->second.native_key == MPI_KEYVAL_INVALID) {
+    SHIM_TRY_ASSIGN(at->second.native_key, make_native_handle(at->second.key));
+  }
+  return at->second.native_key;
 }
 
 }  // namespace shim::intercept

@@ -3,13 +3,12 @@
 #pragma once
 
 #include "shim/base/result.hpp"
-#include "shim/intercept/dispatch.hpp"
 #include "shim/sessions/attributes.hpp"
 
 namespace shim::intercept {
 
-/// Make a key with a number that is never reused; is_key_of_ours (dispatch.hpp) recognises it.
-/// Errors: no_mem (16 million were made).
+/// Make a key with a number that is never reused; abi::is_key_of_ours recognises it. Errors: no_mem
+/// (16 million were made).
 base::Result<int> make_key(sessions::Key key);
 
 /// Remember a key of the substrate when its creation is intercepted, because the substrate does not
@@ -27,5 +26,9 @@ sessions::KeyPtr find_key(int number);
 /// Free a key for the user: its number becomes invalid, attributes cached under it stay, and its
 /// native handle is freed. False if there was none.
 bool forget_key(int number);
+
+/// Return the native key of one of our keys, made at the first need; the native library is active.
+/// Errors: keyval (freed), other (the native library cannot create a key).
+base::Result<int> native_key_of(int number);
 
 }  // namespace shim::intercept

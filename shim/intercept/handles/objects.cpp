@@ -5,7 +5,7 @@
 
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/handles/forked.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 
 namespace shim::intercept {
 

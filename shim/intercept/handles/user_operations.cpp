@@ -9,9 +9,9 @@
 
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/fortran.hpp"
 #include "shim/intercept/native/substrate.hpp"
-#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -78,7 +78,8 @@ base::Result<MPI_Op> make_native_operation(const UserOperation& operation) {
     if (int code = active_table.Op_create_c(operation.large_function, operation.commutes, &made))
       return refused(code);
   } else if (operation.is_fortran) {
-    if (int code = fortran::make_native_operation(operation, &made)) return refused(code);
+    if (int code = fortran::make_native_operation(operation.function, operation.commutes, &made))
+      return refused(code);
   } else {
     MPI_User_function* function = operation.function;
     if (function == nullptr) {

@@ -9,9 +9,6 @@
 
 namespace shim::intercept {
 
-/// Create an operation of ours: implements MPI_Op_create while the native library is inactive.
-int create_own_operation(const char* function, const UserOperation& operation, MPI_Op* op);
-
 /// Return the operation of a handle: ours, or the substrate's if its creation was intercepted
 /// (usable on communicators of ours even after MPI_Finalize). Null for others.
 UserOperationPtr find_operation(MPI_Op handle);

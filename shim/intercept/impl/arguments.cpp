@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 
 namespace shim::intercept {
 

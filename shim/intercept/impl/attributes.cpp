@@ -6,10 +6,12 @@
 #include <string>
 
 #include "shim/intercept/abi/codes.hpp"
+#include "shim/intercept/abi/ours.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/keyvals.hpp"
 #include "shim/intercept/handles/user_codes.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
+#include "shim/intercept/native/substrate.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -263,7 +265,7 @@ int create_key(const char* function, Key key, int* number,
 }
 
 int free_key(const char* function, KeyFor kind, int* number, int (*native_call)(int* number)) {
-  const bool is_theirs = number == nullptr || !is_key_of_ours(*number);
+  const bool is_theirs = number == nullptr || !abi::is_key_of_ours(*number);
   if (is_theirs && detect_activity()) {
     if (number != nullptr) forget_key(*number);
     return native_call(number);

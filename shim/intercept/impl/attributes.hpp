@@ -58,15 +58,6 @@ class HandleOfCopy {
 /// deletes. If a callback fails, its attribute and all earlier ones stay.
 base::Status delete_attributes(const AttributeOwner& owner);
 
-// Attributes as Fortran sees them (MPI-4.1 §19.3.7): each value is a number; a pointer set in C is
-// its address, and a predefined attribute is the number behind C's pointer.
-int get_comm_number(const char* function, MPI_Comm comm, int keyval, std::intptr_t* value,
-                    bool* flag);
-int set_comm_number(const char* function, MPI_Comm comm, int keyval, std::intptr_t value);
-int get_type_number(const char* function, MPI_Datatype type, int keyval, std::intptr_t* value,
-                    bool* flag);
-int set_type_number(const char* function, MPI_Datatype type, int keyval, std::intptr_t value);
-
 /// Implement MPI_X_create_keyval and MPI_X_free_keyval. A key made while the substrate is active is
 /// the substrate's (`native_call` makes or frees it); its callbacks are remembered for objects of
 /// ours.

@@ -2,7 +2,7 @@
 #include "shim/intercept/impl/comm_arguments.hpp"
 
 #include "shim/intercept/handles/error_handlers.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/substrate.hpp"
 
 namespace shim::intercept {
 

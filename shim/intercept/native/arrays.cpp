@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/intercept/native/arrays.hpp"
 
+#include "shim/intercept/abi/ours.hpp"
 #include "shim/intercept/abi/predefined.hpp"
-#include "shim/intercept/dispatch.hpp"
 #include "shim/intercept/generated/table.hpp"
 
 namespace shim::intercept {
@@ -54,15 +54,15 @@ Lengths lengths_of(MPI_Comm comm, Reach reach) {
 bool any_ours_among(MPI_Comm comm, Reach reach, const TypeArrays& arrays) {
   if (!may_query(comm)) return false;
   const Lengths lengths = lengths_of(comm, reach);
-  return (arrays.sendbuf != MPI_IN_PLACE && ours_in(arrays.sendtypes, lengths.send)) ||
-         ours_in(arrays.recvtypes, lengths.receive);
+  return (arrays.sendbuf != MPI_IN_PLACE && abi::ours_in(arrays.sendtypes, lengths.send)) ||
+         abi::ours_in(arrays.recvtypes, lengths.receive);
 }
 
 bool any_ours_among(MPI_Comm comm, int root, const MPI_Info* infos, int count) {
   if (!may_query(comm)) return false;
   int rank = MPI_UNDEFINED;
   active_table.Comm_rank(comm, &rank);
-  return rank == root && ours_in(infos, count);
+  return rank == root && abi::ours_in(infos, count);
 }
 
 }  // namespace shim::intercept

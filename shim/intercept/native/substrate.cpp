@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "shim/intercept/abi/library.hpp"
+#include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/native/other_family.hpp"
 
 namespace shim::intercept {
@@ -66,6 +67,19 @@ void* substrate_symbol(const char* name) noexcept {
   }
   void* opened = library();
   return opened != nullptr ? lookup(opened, name) : nullptr;
+}
+
+void* data_symbol(const char* name) {
+  if (void* seen = dlsym(RTLD_DEFAULT, name)) return seen;
+  return substrate_symbol(name);  // loaded with RTLD_LOCAL
+}
+
+base::Status require_substrate() {
+  auto resolved = abi::resolve_predefined(data_symbol);
+  if (resolved) return {};
+  const std::string reason = reason_against_named_library();
+  if (reason.empty()) return resolved;
+  return base::Error(resolved.error().error_class(), resolved.error().text() + " (" + reason + ")");
 }
 
 /// Cache the result, because every call before MPI_Init asks and a lookup takes microseconds. Once

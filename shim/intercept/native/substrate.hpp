@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "shim/base/result.hpp"
 #include "shim/intercept/native/atomic_function.hpp"
 
 namespace shim::intercept {
@@ -13,6 +14,15 @@ namespace shim::intercept {
 /// file that INTERSESSION_LIBRARY names, which is then loaded. Null if not found; never an address
 /// inside this library. Any thread. dlsym(3), dlopen(3).
 void* substrate_symbol(const char* name) noexcept;
+
+/// Return the address of a data symbol as the program sees it; null if there is none. Objects that
+/// an executable refers to live in the executable (copy relocations), and the substrate uses those
+/// copies, too; its library's own definition is then unused.
+void* data_symbol(const char* name);
+
+/// Resolve the substrate's predefined handles; required before any object of ours is made. Errors:
+/// other (no substrate).
+base::Status require_substrate();
 
 /// True if there is a native library; false in a program linked with Intersession alone.
 bool has_substrate() noexcept;

@@ -7,8 +7,8 @@
 
 #include "shim/intercept/abi/progress.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/substrate.hpp"
-#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 namespace {

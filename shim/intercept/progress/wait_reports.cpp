@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "shim/base/call_site.hpp"
-#include "shim/intercept/entry_names.hpp"
+#include "shim/intercept/progress/entry_names.hpp"
 
 namespace shim::intercept {
 namespace {

@@ -2,12 +2,14 @@
 // Implements user-defined operations (MPI-4.1 §6.9.5). An operation made while the substrate is
 // active is the substrate's, and Intersession remembers its function for its own communicators. All
 // others are Intersession's and get a native handle when a native call needs it.
+#include "shim/intercept/impl/coll/op.hpp"
+
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/user_operations.hpp"
 #include "shim/intercept/impl/arguments.hpp"
+#include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/substrate.hpp"
-#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 namespace {

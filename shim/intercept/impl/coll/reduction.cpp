@@ -13,7 +13,7 @@
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/user_operations.hpp"
 #include "shim/intercept/impl/coll/collective.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 
 namespace shim::intercept {
 namespace {

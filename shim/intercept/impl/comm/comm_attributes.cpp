@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements attributes of communicators: the user's (MPI-4.1 §7.7.2, §16.1) and predefined ones
 // (§9.1.2).
+#include "shim/intercept/impl/comm/comm_attributes.hpp"
+
 #include <atomic>
 #include <cstdlib>
 
@@ -9,7 +11,7 @@
 #include "shim/intercept/handles/user_codes.hpp"
 #include "shim/intercept/impl/attributes.hpp"
 #include "shim/intercept/impl/comm_arguments.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 #include "shim/sessions/pset_names.hpp"
 
 namespace shim::intercept {

@@ -7,7 +7,7 @@
 
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/impl/arguments.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/substrate.hpp"
 
 namespace shim::intercept {
 namespace {

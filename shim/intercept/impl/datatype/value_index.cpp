@@ -3,7 +3,7 @@
 // (MPI-4.1 §6.9.4).
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/impl/arguments.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/substrate.hpp"
 
 namespace shim::intercept {
 namespace {

@@ -12,7 +12,7 @@
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/forked.hpp"
 #include "shim/intercept/impl/comm_arguments.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 
 namespace shim::intercept {
 namespace {

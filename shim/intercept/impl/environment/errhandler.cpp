@@ -6,7 +6,7 @@
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/error_handlers.hpp"
 #include "shim/intercept/impl/comm_arguments.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 
 namespace shim::intercept {
 namespace {

@@ -9,7 +9,7 @@
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/user_codes.hpp"
 #include "shim/intercept/impl/arguments.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 
 namespace shim::intercept {
 namespace {

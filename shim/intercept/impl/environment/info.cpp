@@ -10,7 +10,8 @@
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/info_handles.hpp"
 #include "shim/intercept/impl/arguments.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
+#include "shim/intercept/native/substrate.hpp"
 
 namespace shim::intercept {
 namespace {

@@ -6,8 +6,8 @@
 #include "shim/intercept/impl/p2p/buffer_pool.hpp"
 #include "shim/intercept/impl/request/native_request.hpp"
 #include "shim/intercept/lifetime.hpp"
+#include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/link_order.hpp"
-#include "shim/intercept/substrate.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -15,6 +15,7 @@ namespace {
 /// Record the substrate's start: forward its calls from here on, and pass on earlier state.
 void started(int thread_level) {
   enter_active(thread_level);
+  couple_progress(true);
   attach_native_buffer();
 }
 
@@ -51,7 +52,7 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 /// model until it ends.
 int Finalize() {
   finish_detached();
-  prepare_inactive();
+  couple_progress(false);
   before_native_finalize();
   int code = active_table.Finalize();
   after_native_finalize();

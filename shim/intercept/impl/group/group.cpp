@@ -5,10 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "shim/intercept/abi/ours.hpp"
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/impl/group/group_arguments.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -85,7 +86,7 @@ int Group_compare(MPI_Group group1, MPI_Group group2, int* result) {
 int Group_free(MPI_Group* group) {
   bool is_empty = group != nullptr && !abi::is_unset(*group) &&
                   *group == abi::predefined.group_empty;
-  if (is_active() && !is_empty && !ours_at(group)) return active_table.Group_free(group);
+  if (is_active() && !is_empty && !abi::ours_at(group)) return active_table.Group_free(group);
   return run_with_handler(Subject::at(abi::HandleKind::group, group), "MPI_Group_free",
                           [&]() -> base::Status {
                             SHIM_TRY(check_output(group, "group"));

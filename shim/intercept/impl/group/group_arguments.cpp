@@ -6,7 +6,8 @@
 
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/lifetime.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
+#include "shim/intercept/native/substrate.hpp"
 
 namespace shim::intercept {
 namespace {

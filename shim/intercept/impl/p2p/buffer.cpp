@@ -9,7 +9,7 @@
 #include "shim/intercept/impl/arguments.hpp"
 #include "shim/intercept/impl/comm_arguments.hpp"
 #include "shim/intercept/impl/p2p/buffer_pool.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 
 namespace shim::intercept {
 namespace {

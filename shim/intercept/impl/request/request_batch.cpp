@@ -6,7 +6,7 @@
 
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/lifetime.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 
 namespace shim::intercept {
 

@@ -10,7 +10,7 @@
 #include "shim/intercept/impl/p2p/buffer_pool.hpp"
 #include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/native/link_order.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/substrate.hpp"
 
 namespace shim::intercept {
 namespace {

@@ -2,22 +2,19 @@
 // Implements functions outside the standard that MPICH's Fortran library calls. They handle
 // attributes as numbers, and keys whose functions are Fortran procedures. (Handles are integers in
 // MPICH, so that both languages call operations and error handlers identically.)
-#include <atomic>
-
-#include "shim/intercept/abi/fortran_entries.hpp"
-#include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/abi/mpich/native/fortran.hpp"
+#include "shim/intercept/abi/entries/fortran_entries.hpp"
+#include "shim/intercept/abi/ours.hpp"
 #include "shim/intercept/handles/keyvals.hpp"
 #include "shim/intercept/impl/attributes.hpp"
 #include "shim/intercept/impl/request/grequest.hpp"
 #include "shim/intercept/native/fortran.hpp"
-#include "shim/intercept/native/substrate.hpp"
-#include "shim/intercept/substrate.hpp"
 
 extern "C" {
 // Type of the caller's attribute value: MPIR_Attr_type of MPICH's mpir_attr_generic.h.
 enum AttributeAs { as_pointer = 0, as_aint = 1, as_integer = 3 };
 
-using Proxy = void();
+using Proxy = shim::intercept::fortran::Proxy;
 [[gnu::visibility("default")]] int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void* value,
                                                       int* flag, AttributeAs as);
 [[gnu::visibility("default")]] int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void* value,
@@ -35,15 +32,6 @@ namespace {
 
 using fortran::CommAttributes, fortran::TypeAttributes;
 using fortran::find_native, fortran::is_answered_here;
-
-using sessions::KeyFor;
-
-/// Functions through which the native library calls a key's functions: one pair for MPI-1 keys, one
-/// for all others.
-struct Proxies {
-  std::atomic<Proxy*> copy, erase;
-};
-constinit Proxies proxies_of_mpi1{}, proxies{};
 
 /// Return C's number of a key. C's numbers of predefined keys are odd, Fortran's are one more: the
 /// native library derives the language from the number.
@@ -65,33 +53,6 @@ int get(const char* function, typename HandleKind::Handle object, int keyval, vo
 }
 
 }  // namespace
-
-namespace fortran {
-
-int make_native_key(const sessions::Key& key, int* made) {
-  const Proxies& called_by = key.is_of_mpi1 ? proxies_of_mpi1 : proxies;
-  void* extra_state = const_cast<void**>(&key.extra_state);
-  auto* copy = reinterpret_cast<MPI_Comm_copy_attr_function*>(key.copy);
-  auto* erase = reinterpret_cast<MPI_Comm_delete_attr_function*>(key.erase);
-  const int code = key.object == KeyFor::communicator
-                       ? active_table.Comm_create_keyval(copy, erase, made, extra_state)
-                       : active_table.Type_create_keyval(copy, erase, made, extra_state);
-  if (code == MPI_SUCCESS)
-    find_native<decltype(MPII_Keyval_set_proxy)>("MPII_Keyval_set_proxy")(
-        *made, called_by.copy.load(), called_by.erase.load());
-  return code;
-}
-
-int make_native_operation(const UserOperation& operation, MPI_Op* made) {
-  return active_table.Op_create(operation.function, operation.commutes, made);
-}
-
-int make_native_errhandler(const sessions::ErrorHandler& handler, MPI_Errhandler* made) {
-  return active_table.Comm_create_errhandler(
-      reinterpret_cast<MPI_Comm_errhandler_function*>(handler.function), made);
-}
-
-}  // namespace fortran
 }  // namespace shim::intercept
 
 namespace si = shim::intercept;
@@ -140,12 +101,10 @@ int MPII_Type_set_attr(MPI_Datatype type, int keyval, void* value, AttributeAs a
 void MPII_Keyval_set_proxy(int keyval, Proxy* copy, Proxy* erase) {
   const auto key = si::find_key(keyval);
   if (key) {
-    si::Proxies& kept = key->is_of_mpi1 ? si::proxies_of_mpi1 : si::proxies;
-    kept.copy.store(copy);
-    kept.erase.store(erase);
+    si::fortran::keep_proxies(*key, copy, erase);
     si::change_key_to_fortran(keyval);
   }
-  if (!si::is_key_of_ours(keyval))
+  if (!si::abi::is_key_of_ours(keyval))
     si::find_native<decltype(MPII_Keyval_set_proxy)>("MPII_Keyval_set_proxy")(keyval, copy, erase);
 }
 

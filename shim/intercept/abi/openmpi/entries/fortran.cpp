@@ -7,15 +7,15 @@
 // module mpi_f08 calls.
 #include <type_traits>
 
-#include "shim/intercept/abi/fortran_entries.hpp"
+#include "shim/intercept/abi/entries/fortran_entries.hpp"
 #include "shim/intercept/handles/error_handlers.hpp"
 #include "shim/intercept/handles/keyvals.hpp"
 #include "shim/intercept/handles/user_operations.hpp"
 #include "shim/intercept/impl/attributes.hpp"
+#include "shim/intercept/impl/coll/op.hpp"
 #include "shim/intercept/impl/request/grequest.hpp"
+#include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/fortran.hpp"
-#include "shim/intercept/native/substrate.hpp"
-#include "shim/intercept/substrate.hpp"
 
 // Function of Open MPI's Fortran library, looked up at its first use.
 #define SHIM_NATIVE(name) find_native<decltype(ompi_##name##_f)>("ompi_" #name "_f")
@@ -105,18 +105,6 @@ void set(const char* function, MPI_Fint* object, MPI_Fint* keyval, Number* value
 }
 
 template <typename Number>
-using CreateKey = void(void (*)(), void (*)(), MPI_Fint*, Number*, MPI_Fint*);
-
-/// Make the key in the native library. Number: type of its extra state.
-template <typename Number>
-int create_native_key(CreateKey<Number>* create, const Key& key, int* made) {
-  auto extra_state = static_cast<Number>(reinterpret_cast<std::intptr_t>(key.extra_state));
-  MPI_Fint code = MPI_SUCCESS;
-  create(key.copy, key.erase, made, &extra_state, &code);
-  return code;
-}
-
-template <typename Number>
 void create(const char* function, KeyFor kind, void (*copy)(), void (*erase)(), MPI_Fint* number,
             Number* extra_state, MPI_Fint* ierror) {
   Key key{kind, MPI_KEYVAL_INVALID, copy, erase,
@@ -126,21 +114,8 @@ void create(const char* function, KeyFor kind, void (*copy)(), void (*erase)(), 
   put(ierror, create_key(function, key, number, fortran::make_native_key));
 }
 
-using CreateErrhandler = void(void (*)(), MPI_Fint*, MPI_Fint*);
-
 ErrorHandler user_handler(HandlerFor object, void (*function)()) {
   return {HandlerKind::user, object, function, true};
-}
-
-CreateErrhandler* native_creator(HandlerFor object) {
-  switch (object) {
-    case HandlerFor::window:
-      return SHIM_NATIVE(win_create_errhandler);
-    case HandlerFor::file:
-      return SHIM_NATIVE(file_create_errhandler);
-    default:
-      return SHIM_NATIVE(comm_create_errhandler);
-  }
 }
 
 void create(const char* function_name, HandlerFor object, void (*function)(), MPI_Fint* errhandler,
@@ -163,33 +138,6 @@ void create(const char* function_name, HandlerFor object, void (*function)(), MP
 }
 
 }  // namespace
-
-namespace fortran {
-
-int make_native_key(const Key& key, int* made) {
-  if (key.is_of_mpi1) return create_native_key<MPI_Fint>(SHIM_NATIVE(keyval_create), key, made);
-  return create_native_key<MPI_Aint>(key.object == KeyFor::communicator
-                                         ? SHIM_NATIVE(comm_create_keyval)
-                                         : SHIM_NATIVE(type_create_keyval),
-                                     key, made);
-}
-
-int make_native_operation(const UserOperation& operation, MPI_Op* made) {
-  MPI_Fint commutes = operation.commutes ? 1 : 0, number = 0, code = MPI_SUCCESS;
-  SHIM_NATIVE(op_create)
-  (reinterpret_cast<void (*)()>(operation.function), &commutes, &number, &code);
-  if (code == MPI_SUCCESS) *made = PMPI_Op_f2c(number);
-  return code;
-}
-
-int make_native_errhandler(const ErrorHandler& handler, MPI_Errhandler* made) {
-  MPI_Fint number = 0, code = MPI_SUCCESS;
-  native_creator(handler.object)(handler.function, &number, &code);
-  if (code == MPI_SUCCESS) *made = PMPI_Errhandler_f2c(number);
-  return code;
-}
-
-}  // namespace fortran
 }  // namespace shim::intercept
 
 namespace si = shim::intercept;
@@ -244,7 +192,7 @@ void ompi_op_create_f(void (*function)(), MPI_Fint* commute, MPI_Fint* op, MPI_F
   MPI_Op made{};
   int code = MPI_SUCCESS;
   if (si::detect_activity()) {
-    code = si::fortran::make_native_operation(operation, &made);
+    code = si::fortran::make_native_operation(operation.function, operation.commutes, &made);
     if (code == MPI_SUCCESS) si::remember_native_operation(made, operation);
   } else {
     code = si::create_own_operation("MPI_Op_create", operation, &made);

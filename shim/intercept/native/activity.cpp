@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 
-#include <dlfcn.h>
 #include <pthread.h>
 
 #include <atomic>
-#include <string>
 
 #include "shim/base/settings.hpp"
-#include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/generated/table.hpp"
-#include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/native/substrate.hpp"
 
 namespace shim::intercept {
@@ -23,11 +19,13 @@ constinit std::atomic<int> level{MPI_THREAD_SINGLE};
 /// before this library was loaded; then set by that thread's first is_main_thread().
 constinit std::atomic<pthread_t> main_thread{0};
 
+/// Called after activity was detected; null: no function.
+constinit std::atomic<void (*)()> detection_listener{nullptr};
+
 void activate(int thread_level, pthread_t initialiser) {
   level.store(thread_level, std::memory_order_relaxed);
   main_thread.store(initialiser, std::memory_order_relaxed);
   current_table.store(&active_table, std::memory_order_release);
-  couple_progress(true);
 }
 
 /// True if this thread has initialised the substrate.
@@ -43,11 +41,6 @@ bool is_main_thread() noexcept {
 
 }  // namespace
 
-void* data_symbol(const char* name) {
-  if (void* seen = dlsym(RTLD_DEFAULT, name)) return seen;
-  return substrate_symbol(name);  // loaded with RTLD_LOCAL
-}
-
 bool is_native_only() noexcept {
   static const bool chosen = [] {
     auto settings = base::read_settings();
@@ -58,14 +51,6 @@ bool is_native_only() noexcept {
 
 bool is_active() noexcept {
   return current_table.load(std::memory_order_acquire) != &inactive_table;
-}
-
-base::Status require_substrate() {
-  auto resolved = abi::resolve_predefined(data_symbol);
-  if (resolved) return {};
-  const std::string reason = reason_against_named_library();
-  if (reason.empty()) return resolved;
-  return base::Error(resolved.error().error_class(), resolved.error().text() + " (" + reason + ")");
 }
 
 bool detect_activity() {
@@ -82,12 +67,19 @@ bool detect_activity() {
   int provided = MPI_THREAD_SINGLE;
   active_table.Query_thread(&provided);
   activate(provided, 0);
+  // pairs with the fence in on_activity_detected(): the listener is seen here, or the table there
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (auto* const call = detection_listener.load(std::memory_order_acquire)) call();
   return true;
 }
 
-void enter_active(int thread_level) { activate(thread_level, pthread_self()); }
+bool on_activity_detected(void (*call)()) {
+  detection_listener.store(call, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with detect_activity()
+  return is_active();
+}
 
-void prepare_inactive() { couple_progress(false); }
+void enter_active(int thread_level) { activate(thread_level, pthread_self()); }
 
 void enter_inactive() { current_table.store(&inactive_table, std::memory_order_release); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/intercept/progress/polling.hpp"
+#include "shim/intercept/impl/request/polling.hpp"
 
 #include <sched.h>
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tracks the present state of the substrate.
+// Tracks whether the substrate is initialised, and which threads may call it.
 #pragma once
 
 #include <mpi.h>
-
-#include "shim/base/result.hpp"
 
 namespace shim::intercept {
 
@@ -15,23 +13,18 @@ bool is_native_only() noexcept;
 /// True between MPI_Init and MPI_Finalize: calls are forwarded to the substrate.
 bool is_active() noexcept;
 
-/// Return the address of a data symbol as the program sees it; null if there is none. Objects that
-/// an executable refers to live in the executable (copy relocations), and the substrate uses those
-/// copies, too; its library's own definition is then unused.
-void* data_symbol(const char* name);
-
-/// Resolve the substrate's predefined handles; required before any object of ours is made. Errors:
-/// other (no substrate).
-base::Status require_substrate();
-
 /// True if the substrate is active. Query it and switch tables, because MPI_Init may have run
 /// before this library was loaded.
 bool detect_activity();
 
+/// Set the function that detect_activity() calls when it has found the substrate initialised by
+/// other code than enter_active(). Return true if the substrate is active already; the function is
+/// not called for that. A concurrent detection may be reported in both ways.
+bool on_activity_detected(void (*call)());
+
 /// Record that this thread has initialised the substrate with a thread level (MPI_THREAD_…).
 void enter_active(int thread_level);
-/// Record that the substrate is about to be finalized, and that it has been.
-void prepare_inactive();
+/// Record that the substrate has been finalized.
 void enter_inactive();
 
 /// True if this thread may call the substrate while other threads may be inside it, by its thread

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/intercept/entry_names.hpp"
+#include "shim/intercept/progress/entry_names.hpp"
 
 #include <algorithm>
 #include <span>

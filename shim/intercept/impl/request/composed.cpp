@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/intercept/native/composed.hpp"
+#include "shim/intercept/impl/request/composed.hpp"
 
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/user_operations.hpp"
 #include "shim/intercept/impl/arguments.hpp"
 #include "shim/intercept/impl/request/native_request.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/native/activity.hpp"
 
 namespace shim::intercept {
 

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements the common code of the substrates' Fortran entries (abi/<substrate>/entries/): finds
-// native functions, and abstracts attributes of communicators and datatypes.
+// Implements the common code of the substrates' Fortran entries (abi/<substrate>/entries/), which
+// abstracts attributes of communicators and datatypes.
 #pragma once
 
 #include <mpi.h>
 
 #include "shim/intercept/impl/attributes.hpp"
-#include "shim/intercept/native/substrate.hpp"
-#include "shim/intercept/substrate.hpp"
+#include "shim/intercept/impl/comm/comm_attributes.hpp"
+#include "shim/intercept/impl/datatype/type_attributes.hpp"
+#include "shim/intercept/native/activity.hpp"
 
 namespace shim::intercept::fortran {
-
-/// Return the native library's function of this name.
-template <typename Function>
-Function* find_native(const char* symbol) {
-  return reinterpret_cast<Function*>(substrate_symbol(symbol));
-}
 
 struct CommAttributes {
   using Handle = MPI_Comm;
