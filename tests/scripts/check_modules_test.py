@@ -4,10 +4,12 @@ import importlib.machinery
 import importlib.util
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 
 _SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "check-modules"
+sys.path.insert(0, str(_SCRIPT.parent))  # as for the script
 _loader = importlib.machinery.SourceFileLoader("check_modules", str(_SCRIPT))
 check_modules = importlib.util.module_from_spec(
     importlib.util.spec_from_loader("check_modules", _loader)
@@ -74,6 +76,45 @@ class CheckModules(unittest.TestCase):
         self.write("shim/high/bad.cpp", "#include <mpi.h>\n")
         self.assertEqual(
             self.violations(), ["shim/high/bad.cpp includes mpi.h, which only shim/intercept may"]
+        )
+
+    def folder_violations(self) -> list[str]:
+        order = check_modules.folders.order_of(
+            "set(intercept_folders\n    abi native .\n    impl impl/p2p abi/entries)\n"
+        )
+        return check_modules.folders.wrong_includes(self.top, order)
+
+    def test_a_folder_of_the_top_includes_lower_folders_only(self) -> None:
+        include = '#include "shim/intercept/{}"\n'
+        self.write("shim/intercept/api/x.cpp", "")
+        self.write("shim/intercept/abi/a/native/x.cpp", include.format("generated/table.hpp"))
+        self.write("shim/intercept/native/x.hpp", include.format("abi/a/x.hpp"))
+        self.write("shim/intercept/impl/p2p/x.cpp", include.format("errors.hpp"))
+        self.write("shim/intercept/abi/a/entries/x.cpp", include.format("impl/p2p/x.hpp"))
+        self.assertEqual(self.folder_violations(), [])
+        self.write("shim/intercept/abi/a/x.cpp", include.format("native/x.hpp"))
+        self.write("shim/intercept/errors.cpp", include.format("generated/impl.hpp"))
+        self.write("shim/intercept/impl/x.hpp", include.format("impl/p2p/x.hpp"))
+        self.assertEqual(
+            self.folder_violations(),
+            [
+                "shim/intercept/abi/a/x.cpp includes native/x.hpp: "
+                "abi may not include from native, which is a higher folder",
+                "shim/intercept/errors.cpp includes generated/impl.hpp: "
+                ". may not include from impl, which is a higher folder",
+                "shim/intercept/impl/x.hpp includes impl/p2p/x.hpp: "
+                "impl may not include from impl/p2p, which is a higher folder",
+            ],
+        )
+
+    def test_a_folder_of_the_top_without_a_place_is_reported(self) -> None:
+        self.write("shim/intercept/new/x.cpp", '#include "shim/intercept/abi/x.hpp"\n')
+        self.assertEqual(
+            self.folder_violations(),
+            [
+                "shim/intercept/new/x.cpp includes abi/x.hpp: "
+                "intercept_folders of shim/intercept/CMakeLists.txt does not list new"
+            ],
         )
 
     def test_no_module_includes_from_the_top(self) -> None:

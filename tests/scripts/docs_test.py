@@ -11,6 +11,7 @@ sys.path.insert(0, str(_TOP / "scripts"))
 from pages import (  # noqa: E402
     call_path,
     creation,
+    folders,
     links,
     messages,
     modules,
@@ -152,6 +153,24 @@ class ModulesTest(unittest.TestCase):
             modules.direct({"a": set(), "b": {"a"}, "c": {"a", "b"}}),
             {"a": set(), "b": {"a"}, "c": {"b"}},
         )
+
+
+class FoldersTest(unittest.TestCase):
+    def test_draws_includes_that_do_not_follow_from_others(self):
+        with tempfile.TemporaryDirectory() as holder:
+            module = pathlib.Path(holder) / "shim/intercept"
+            files = {
+                "CMakeLists.txt": "set(intercept_folders abi native impl)\n",
+                "native/a.hpp": '#include "shim/intercept/abi/a.hpp"\n#include <vector>\n',
+                "impl/a.cpp": '#include "shim/intercept/abi/a.hpp"\n'
+                '#include "shim/intercept/native/a.hpp"\n',
+            }
+            for path, text in files.items():
+                (module / path).parent.mkdir(parents=True, exist_ok=True)
+                (module / path).write_text(text, encoding="utf-8")
+            picture = folders.dot(pathlib.Path(holder))
+        arrows = [line.strip() for line in picture.splitlines() if "->" in line]
+        self.assertEqual(arrows, ['"native" -> "abi";', '"impl" -> "native";'])
 
 
 class CreationTest(unittest.TestCase):
