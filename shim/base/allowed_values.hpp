@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "shim/base/parsing.hpp"
+
 namespace shim::base {
 
 /// Each value that the type of the setting can parse.
@@ -24,11 +26,8 @@ struct OneOf {
   std::string_view words;  ///< separated by single spaces
 
   constexpr bool contains(std::string_view value) const {
-    for (std::string_view rest = words; !rest.empty();) {
-      const std::size_t end = rest.find(' ');
-      if (rest.substr(0, end) == value) return true;
-      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    }
+    for (std::string_view rest = words; !rest.empty();)
+      if (take_until(rest, ' ') == value) return true;
     return false;
   }
   constexpr std::size_t size() const {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "shim/base/descriptor.hpp"
-#include "shim/base/to_number.hpp"
+#include "shim/base/parsing.hpp"
 
 namespace shim::base {
 namespace {
@@ -51,7 +51,9 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
     return std::nullopt;
   ProcessStat stat{.name = std::string(text.substr(begin + 1, end - begin - 1))};
   std::string_view rest = text.substr(end + 2);
-  stat.state = take_word(rest).front();
+  const std::string_view state = take_word(rest);
+  if (state.empty()) return std::nullopt;
+  stat.state = state.front();
   const auto parent = number_in<std::int32_t>(take_word(rest));
   for (int field = 5; field < 14; ++field) take_word(rest);
   const auto user_time = number_in<std::uint64_t>(take_word(rest)),

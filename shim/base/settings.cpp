@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <locale>
 #include <sstream>
+
+#include "shim/base/parsing.hpp"
 
 namespace shim::base {
 namespace {
@@ -23,14 +24,6 @@ std::string variable_of(std::string_view name) {
 Error bad_value(const std::string& variable, const std::string& value, std::string_view expected) {
   return Error(ErrorClass::arg,
                variable + "=\"" + value + "\": invalid value; use " + std::string(expected));
-}
-
-template <typename Number>
-std::optional<Number> number_from(std::string_view value) {
-  Number number{};
-  auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size()) return std::nullopt;
-  return number;
 }
 
 /// Return the number that a text consists of. Does not depend on the program's locale, as
@@ -60,7 +53,7 @@ Status parse(const std::string& variable, const std::string& value, bool& out) {
 }
 
 Status parse(const std::string& variable, const std::string& value, int& out) {
-  auto number = number_from<int>(value);
+  auto number = number_in<int>(value);
   if (!number || *number < 0) return bad_value(variable, value, "a whole number of at least 0");
   out = *number;
   return {};
@@ -89,7 +82,7 @@ Status parse(const std::string& variable, const std::string& value, std::uint64_
       digits.remove_suffix(1);
     }
   }
-  auto number = number_from<std::uint64_t>(digits);
+  auto number = number_in<std::uint64_t>(digits);
   if (!number || *number > (std::uint64_t{1} << 40 >> shift))
     return bad_value(variable, value, "a size in bytes (suffixes k, m, g; at most 1024g)");
   out = *number << shift;
@@ -174,7 +167,7 @@ std::optional<int> signal_named(std::string_view name) {
   if (name.starts_with("SIG")) name.remove_prefix(3);
   for (const auto& [known, number] : kReportSignals)
     if (name == known) return number;
-  const auto number = number_from<int>(name);
+  const auto number = number_in<int>(name);
   if (number && *number >= SIGRTMIN && *number <= SIGRTMAX) return number;
   return std::nullopt;
 }

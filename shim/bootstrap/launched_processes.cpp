@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "shim/base/files.hpp"
-#include "shim/base/to_number.hpp"
+#include "shim/base/parsing.hpp"
 
 namespace shim::bootstrap {
 namespace {
@@ -112,8 +112,7 @@ LaunchedProcesses::Environment LaunchedProcesses::environment_of(pid_t pid) cons
   std::size_t entries_of_job = 0;
   std::optional<std::uint32_t> rank;
   for (std::string_view rest = file.text; !rest.empty();) {
-    const std::string_view entry = rest.substr(0, rest.find('\0'));
-    rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
+    const std::string_view entry = base::take_until(rest, '\0');
     const auto equals = entry.find('=');
     if (equals == std::string_view::npos)
       return {};  // the program has overwritten the environment with its title

@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "shim/base/to_number.hpp"
+#include "shim/base/parsing.hpp"
 #include "shim/bootstrap/mpirun/mpirun_env.hpp"
 
 namespace shim::bootstrap {

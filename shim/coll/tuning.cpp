@@ -6,6 +6,7 @@
 
 #include "shim/base/files.hpp"
 #include "shim/base/loaded_library.hpp"
+#include "shim/base/parsing.hpp"
 #include "shim/coll/algorithm_table.hpp"
 #include "shim/coll/tuning_row.hpp"
 
@@ -68,8 +69,7 @@ class TuningParser {
 
   base::Result<AlgorithmTablePtr> parse(std::string_view text) {
     for (line_ = 1; line_ == 1 || !text.empty(); ++line_) {
-      std::string_view line = text.substr(0, text.find('\n'));
-      text.remove_prefix(std::min(line.size() + 1, text.size()));
+      std::string_view line = base::take_until(text, '\n');
       if (line.ends_with('\r')) line.remove_suffix(1);
       if (line_ == 1 && line != kFirstLine)
         return error("the first line is " + quoted(line) + "; write " + std::string(kFirstLine));

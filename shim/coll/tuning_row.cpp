@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/coll/tuning_row.hpp"
 
-#include <algorithm>
-#include <charconv>
+#include "shim/base/parsing.hpp"
 
 namespace shim::coll {
 namespace {
 
-base::Error error(std::string what) { return {base::ErrorClass::arg, std::move(what)}; }
+using base::take_word;
 
-/// Remove the first word from a line, and return it; empty at the end of the line.
-std::string_view take_word(std::string_view& line) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const std::size_t begin = std::min(line.find_first_not_of(kBlanks), line.size());
-  const std::size_t end = std::min(line.find_first_of(kBlanks, begin), line.size());
-  const std::string_view word = line.substr(begin, end - begin);
-  line.remove_prefix(end);
-  return word;
-}
+base::Error error(std::string what) { return {base::ErrorClass::arg, std::move(what)}; }
 
 template <typename Number>
 struct Range {
@@ -28,11 +19,8 @@ struct Range {
 template <typename Number>
 std::optional<Range<Number>> range_from(std::string_view word, Number least, Number most) {
   const auto number_at = [&](std::string_view& text) -> std::optional<Number> {
-    Number number{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || number < least || number > most) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    return number;
+    const auto number = base::take_number<Number>(text);
+    return number && *number >= least && *number <= most ? number : std::nullopt;
   };
   const auto first = number_at(word);
   if (!first) return std::nullopt;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "shim/base/parsing.hpp"
+
 namespace shim::info {
 namespace {
 
@@ -22,8 +24,7 @@ std::string folded(std::string_view text, std::size_t width, std::size_t indent)
   std::string result;
   std::size_t used = 0;
   while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    const std::string_view word = base::take_until(text, ' ');
     const std::size_t columns = columns_of(word);
     if (used > 0 && used + 1 + columns > width) {
       result += "\n" + std::string(indent, ' ');

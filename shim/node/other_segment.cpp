@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "shim/base/files.hpp"
-#include "shim/base/to_number.hpp"
+#include "shim/base/parsing.hpp"
 
 namespace shim::node {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "shim/base/to_number.hpp"
+#include "shim/base/parsing.hpp"
 
 namespace shim::bootstrap::mpirun {
 namespace {

@@ -18,6 +18,7 @@
 
 #include "shim/base/clock.hpp"
 #include "shim/base/files.hpp"
+#include "shim/base/parsing.hpp"
 
 namespace shim::bootstrap::pmi1 {
 namespace {
@@ -27,7 +28,7 @@ namespace fs = std::filesystem;
 std::vector<pid_t> threads() {
   std::vector<pid_t> found;
   for (const std::string& task : base::names_in("/proc/self/task"))
-    found.push_back(std::atoi(task.c_str()));
+    if (const auto thread = base::number_in<pid_t>(task)) found.push_back(*thread);
   return found;
 }
 

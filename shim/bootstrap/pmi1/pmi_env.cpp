@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "shim/base/files.hpp"
+#include "shim/base/parsing.hpp"
 #include "shim/bootstrap/pmi1/attach.hpp"
 
 namespace shim::bootstrap::pmi1 {
@@ -85,8 +86,8 @@ bool leads_to(int descriptor, const addrinfo* addresses) {
 /// Return the native library's own connection, if it has one.
 std::optional<int> existing_connection(const addrinfo* addresses) {
   for (const std::string& name : base::names_in("/proc/self/fd")) {
-    const int descriptor = std::atoi(name.c_str());
-    if (leads_to(descriptor, addresses)) return descriptor;
+    const auto descriptor = base::number_in<int>(name);
+    if (descriptor && leads_to(*descriptor, addresses)) return descriptor;
   }
   return std::nullopt;
 }

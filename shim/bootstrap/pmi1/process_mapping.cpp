@@ -21,12 +21,10 @@ bool skip(std::string_view& rest, std::string_view word) {
   return true;
 }
 
-/// Remove a number from the front of the text, and return it.
+/// Remove a number from the front of the text, and return it; nothing if it exceeds INT32_MAX.
 std::optional<std::uint32_t> take_number(std::string_view& rest) {
-  const auto digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  const auto number = base::to_number(rest.substr(0, digits));
-  rest.remove_prefix(digits);
-  return number;
+  const auto number = base::take_number<std::uint32_t>(rest);
+  return number && *number <= INT32_MAX ? number : std::nullopt;
 }
 
 /// Remove a block from the front of the text, and return it: "(first,nodes,processes)", or the

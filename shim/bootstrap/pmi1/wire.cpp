@@ -45,9 +45,7 @@ base::Result<PmiLine> PmiLine::parse(std::string_view text) {
   if (!std::all_of(text.begin(), text.end(), is_valid)) return not_a_line(text);
   PmiLine line;
   for (std::string_view rest = text; !rest.empty();) {
-    const auto end = std::min(rest.find(' '), rest.size());
-    const std::string_view word = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::string_view word = base::take_until(rest, ' ');
     const auto equals = word.find('=');
     if (equals != std::string_view::npos && equals > 0) {
       line.fields_.emplace_back(word.substr(0, equals), word.substr(equals + 1));

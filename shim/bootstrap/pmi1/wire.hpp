@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "shim/base/parsing.hpp"
 #include "shim/base/result.hpp"
-#include "shim/base/to_number.hpp"
 
 namespace shim::bootstrap::pmi1 {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "shim/base/to_number.hpp"
+#include "shim/base/parsing.hpp"
 #include "shim/bootstrap/pmix/requests.hpp"
 
 namespace shim::bootstrap::pmix {
@@ -62,16 +62,6 @@ std::optional<std::string> query_text(const PmixLibrary& library, const pmix_pro
   return std::string(value->data.string);
 }
 
-std::vector<std::string> split(std::string_view list) {
-  std::vector<std::string> words;
-  while (!list.empty()) {
-    auto comma = std::min(list.find(','), list.size());
-    if (comma > 0) words.emplace_back(list.substr(0, comma));
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return words;
-}
-
 /// Return the ranks of the job's processes on a node, as a list; nothing if they are not known.
 /// Unlike PMIx_Resolve_peers, this never asks the server: Slurm's never answers, and PRRTE 3 prints
 /// a message for each process that asks.
@@ -90,11 +80,12 @@ std::optional<NodeMap> map_by_nodes(const PmixLibrary& library, const pmix_proc_
   std::vector<std::string> hosts;
   std::vector<std::uint32_t> node_of(size, kNowhere);
   std::size_t placed = 0;
-  for (const auto& host : split(*list)) {
+  for (const std::string_view name : base::parts_of(*list, ',')) {
+    const std::string host(name);
     const auto peers = peers_on(library, self, host);
     if (!peers) return std::nullopt;
-    const std::vector<std::string> ranks = split(*peers);
-    for (const std::string& word : ranks) {
+    const auto ranks = base::parts_of(*peers, ',');
+    for (const std::string_view word : ranks) {
       const auto rank = base::to_number(word);
       if (!rank || *rank >= size || node_of[*rank] != kNowhere) return std::nullopt;
       node_of[*rank] = static_cast<std::uint32_t>(hosts.size());
@@ -132,7 +123,7 @@ std::optional<std::uint32_t> read_node_count(const PmixLibrary& library, const p
   if (!count || *count <= 1) return count;
   const auto list = query_text(library, all, PMIX_NODE_LIST);
   if (!list) return count;
-  return std::min(*count, static_cast<std::uint32_t>(split(*list).size()));
+  return std::min(*count, static_cast<std::uint32_t>(base::parts_of(*list, ',').size()));
 }
 
 /// Return the location; nothing if the server does not report it.
@@ -144,7 +135,7 @@ std::optional<NodeLocation> read_location(const PmixLibrary& library, const pmix
   const auto nodes = read_node_count(library, all);
   if (!host || !peers || !nodes || *nodes == 0) return std::nullopt;
   NodeLocation location{*std::move(host), {}, *nodes};
-  for (const std::string& word : split(*peers)) {
+  for (const std::string_view word : base::parts_of(*peers, ',')) {
     const auto rank = base::to_number(word);
     if (!rank || *rank >= size) return std::nullopt;
     location.local_ranks.push_back(*rank);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "shim/base/parsing.hpp"
 #include "shim/bootstrap/pmix/status.hpp"
 
 namespace shim::bootstrap::pmix {
@@ -82,12 +83,8 @@ base::Result<std::vector<NamedSet>> query_sets(const PmixLibrary& library,
   std::vector<NamedSet> sets;
   SHIM_TRY_ASSIGN(auto names, run_query(library, requests, PMIX_QUERY_PSET_NAMES, {}, seconds));
   if (!names) return sets;
-  std::string_view rest = names->text;
-  while (!rest.empty()) {
-    const auto comma = std::min(rest.find(','), rest.size());
-    const std::string name(rest.substr(0, comma));
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-    if (name.empty()) continue;
+  for (const std::string_view part : base::parts_of(names->text, ',')) {
+    const std::string name(part);
     SHIM_TRY_ASSIGN(auto members,
                     run_query(library, requests, PMIX_QUERY_PSET_MEMBERSHIP, name, seconds));
     if (!members) continue;

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "shim/base/files.hpp"
+#include "shim/base/parsing.hpp"
 #include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/generated/table.hpp"
@@ -28,9 +28,10 @@ using sessions::InfoPtr;
 
 /// Return the words of this process's command line; words cannot contain a NUL.
 std::vector<std::string> command_line() {
-  std::istringstream file(base::read_file("/proc/self/cmdline").value_or(std::string()));
+  const std::string file = base::read_file("/proc/self/cmdline").value_or(std::string());
   std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  for (std::string_view rest = file; !rest.empty();)
+    words.emplace_back(base::take_until(rest, '\0'));
   return words;
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/transport/ofi/provider_warning.hpp"
 
-#include <sstream>
-
 #include "shim/base/files.hpp"
+#include "shim/base/parsing.hpp"
 
 namespace shim::transport {
 namespace {
@@ -14,11 +13,11 @@ constexpr std::size_t kMinReceiveMemory = 1 << 20;
 }  // namespace
 
 std::optional<std::size_t> tcp_receive_memory() {
-  std::istringstream setting(
-      base::read_file("/proc/sys/net/ipv4/tcp_rmem").value_or(std::string()));
-  std::size_t least = 0, at_first = 0;
-  if (!(setting >> least >> at_first)) return std::nullopt;
-  return at_first;
+  const std::string setting = base::read_file("/proc/sys/net/ipv4/tcp_rmem")
+                                  .value_or(std::string());
+  std::string_view rest = setting;
+  base::take_word(rest);                                       // the least
+  return base::number_in<std::size_t>(base::take_word(rest));  // at first
 }
 
 std::string provider_warning(std::string_view provider, std::optional<std::size_t> receive_memory) {

@@ -8,11 +8,11 @@
 
 #include <cerrno>
 #include <span>
-#include <sstream>
 #include <utility>
 
 #include "shim/base/descriptor.hpp"
 #include "shim/base/files.hpp"
+#include "shim/base/parsing.hpp"
 
 namespace shim::transport {
 namespace {
@@ -102,8 +102,9 @@ int remove_stale_regions(const std::string& directory) {
         ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
     if (descriptor < 0) continue;
     if (is_ours(descriptor) && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
-      std::istringstream names(base::read_file(path).value_or(std::string()));
-      for (std::string name; std::getline(names, name);) remove_region(directory, name);
+      const std::string names = base::read_file(path).value_or(std::string());
+      for (std::string_view rest = names; !rest.empty();)
+        remove_region(directory, std::string(base::take_until(rest, '\n')));
       ::unlink(path.c_str());
       ++removed;
     }

@@ -4,8 +4,9 @@
 #include "shim/intercept/impl/comm/comm_attributes.hpp"
 
 #include <atomic>
-#include <cstdlib>
+#include <string_view>
 
+#include "shim/base/parsing.hpp"
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/user_codes.hpp"
@@ -28,7 +29,7 @@ std::optional<int> application_of(sessions::Process& process) {
     if (!name.starts_with(sessions::kAppPrefix)) continue;
     auto group = process.sets().find(name);
     if (group && (*group)->rank_of(process.self()) != sessions::kUndefined)
-      return std::atoi(name.c_str() + sessions::kAppPrefix.size());
+      return base::number_in<int>(std::string_view(name).substr(sessions::kAppPrefix.size()));
   }
   return std::nullopt;
 }
