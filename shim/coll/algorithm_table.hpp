@@ -185,7 +185,7 @@ class AlgorithmRows {
   std::uint32_t sizes_of_rounds_ = 0;  ///< bit n: for n members
 };
 
-/// Has one member for each collective, therefore more than 15. `bytes` of a row are those of:
+/// Size: one member for each collective. `bytes` of a row are those of:
 struct AlgorithmTable {
   std::uint32_t checksum = 0;                        ///< of the rows of a tuning file; 0: none
   AlgorithmRows<Barrier> barrier;                    ///< no bytes

@@ -107,7 +107,7 @@ ShmCollHandle::ShmCollHandle(SharedArea& area, std::byte* memory, std::span<Wake
       member_areas_(member_areas_at(memory)),
       rings_{OwnRing{{header_.rings[0], memory + ring_at(0), rank}},
              OwnRing{{header_.rings[1], memory + ring_at(1), rank}}},
-      scatter_(memory + scatter_buffers_at(rank)),
+      scatter_{.buffers = ScatterBuffers(memory + scatter_buffers_at(rank))},
       rank_(rank),
       size_(static_cast<int>(wakes.size())) {
   std::copy(wakes.begin(), wakes.end(), wakes_.begin());
@@ -167,7 +167,7 @@ void ShmCollHandle::publish(std::size_t bytes, MemberSet readers) {
   if (bytes <= kMediumBufferBytes) [[likely]] {
     publish_word(bytes);
   } else {
-    write_inline(inline_slot(), scatter_.publish(round_, bytes, readers & ~member(rank_)));
+    write_inline(inline_slot(), scatter_.buffers.publish(round_, bytes, readers & ~member(rank_)));
     publish_word(InlineSlot::kInScatterBuffer);
   }
   wake(readers);
@@ -180,10 +180,11 @@ void ShmCollHandle::store_word(std::uint64_t length) {
 
 bool ShmCollHandle::has_scatter_buffer() {
   // allocated on demand, because most communicators never need one
-  if (!scatter_is_backed_ &&
-      !(scatter_is_backed_ = area_.back(scatter_.memory(), kScatterBytesPerMember).has_value()))
+  if (!scatter_.is_backed &&
+      !(scatter_.is_backed = area_.back(scatter_.buffers.memory(), kScatterBytesPerMember)
+                                 .has_value()))
     return false;
-  return scatter_.is_next_free([&](int rank, std::uint64_t round) {
+  return scatter_.buffers.is_next_free([&](int rank, std::uint64_t round) {
     // acquire: pairs with the release in publish_completed; an inline slot passed to record_read
     // was read with acquire
     return last_seen_[static_cast<std::size_t>(rank)] > round ||

@@ -114,7 +114,8 @@ class ShmCollHandle {
   /// Return where to write the data.
   std::byte* buffer(std::size_t bytes) {
     if (bytes <= InlineSlot::kBytes) return inline_slot().bytes.data();
-    return bytes <= kMediumBufferBytes ? medium_buffer_of(rank_).bytes.data() : scatter_.next();
+    return bytes <= kMediumBufferBytes ? medium_buffer_of(rank_).bytes.data()
+                                       : scatter_.buffers.next();
   }
   /// Publish this many bytes of the buffer and wake these members.
   void publish(std::size_t bytes, MemberSet readers);
@@ -127,7 +128,7 @@ class ShmCollHandle {
   void publish_by_messages() { store_word(InlineSlot::kByMessages); }
   /// Copy data into a scatter buffer, where other members read it next.
   void copy_to_scatter_buffer(std::byte* to, std::span<const std::byte> from) {
-    copy_to_scatter_(to, from.data(), from.size(), base::Traffic::both_ways);
+    scatter_.copy(to, from.data(), from.size(), base::Traffic::both_ways);
   }
   /// Announce that this many bytes will be written to this broadcast ring, and wake all members.
   /// False if there is no memory for the ring.
@@ -225,9 +226,11 @@ class ShmCollHandle {
     bool is_backed = false;  ///< as far as this member knows
   };
   std::array<OwnRing, kPipelineRings> rings_;
-  ScatterBuffers scatter_;
-  bool scatter_is_backed_ = false;  ///< this member's, as far as it knows
-  base::CopyForOtherCore copy_to_scatter_;
+  struct OwnScatterBuffers {
+    ScatterBuffers buffers;
+    bool is_backed = false;  ///< as far as this member knows
+    base::CopyForOtherCore copy = {};
+  } scatter_;
   /// By rank: the last round passed to record_read.
   std::array<std::uint64_t, kMaxShmCollMembers> last_seen_{};
   std::array<WakeWords*, kMaxShmCollMembers> wakes_{};

@@ -81,6 +81,8 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free &&
               std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// Offsets in the file, all computed from the header's values.
+///
+/// Size: one or two numbers for each part of the file.
 struct SegmentLayout {
   std::size_t once_controls_offset = 0;  ///< hardware, then node map
   std::size_t control_offset = 0;

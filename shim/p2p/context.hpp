@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Context is a communicator's message queues and the known state of its members.
-//
-// It is a record that all parts of an engine share, and therefore has more data members than a
-// class that owns its state (docs/decisions/0058-parts-of-the-engine.md).
 #pragma once
 
 #include <array>
@@ -33,6 +30,10 @@ struct ProviderDrain {
   Plane plane = Plane::user;
 };
 
+/// State of one communicator in an engine.
+///
+/// Size: a record that all parts of an engine share, so it has more data members than a class that
+/// owns its state (docs/decisions/0058-parts-of-the-engine.md).
 class alignas(base::kCacheLineIsolation) Context {
  public:
   Context(Core* of_core, ContextSpec of_spec)

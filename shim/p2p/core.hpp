@@ -6,9 +6,6 @@
 // needs several parts: a call on the slow path sends or receives, and then waits. Callers of
 // functions not marked "no lock" hold the engine's lock, which is never held while a router, a
 // control handler, registered work, a condition or a sleep runs.
-//
-// Core has more data members than other classes: one for each part and for each class that the
-// parts share, and nothing else.
 #pragma once
 
 #include <memory>
@@ -44,6 +41,9 @@
 
 namespace shim::p2p {
 
+/// Implements an Engine.
+///
+/// Size: one data member for each part and for each class that the parts share, and nothing else.
 class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                                                       private OperationEnder,
                                                       private SelfDelivery,

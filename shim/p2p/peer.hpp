@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Peer is the state kept for one other process: link, output queue, operations.
-//
-// It is a record that all parts of an engine share, and therefore has more data members than a
-// class that owns its state (docs/decisions/0058-parts-of-the-engine.md).
 #pragma once
 
 #include <array>
@@ -32,6 +29,10 @@ struct QueuedOutput {
 /// True if the packet carries a whole message.
 bool carries_message(transport::ConstSpan header);
 
+/// State of one other process.
+///
+/// Size: a record that all parts of an engine share, so it has more data members than a class that
+/// owns its state (docs/decisions/0058-parts-of-the-engine.md).
 struct Peer {
   explicit Peer(base::ProcessId process_id) : process(process_id) {}
 

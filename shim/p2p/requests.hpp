@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends and receives in progress, and unexpected messages.
-// Records that all parts of an engine share, and that therefore have more data members than a
-// class that owns its state. The protocols are in sending.hpp, receiving.hpp and rendezvous.hpp,
-// always under the engine's lock.
+// Sends and receives in progress, and unexpected messages. The protocols are in sending.hpp,
+// receiving.hpp and rendezvous.hpp, always under the engine's lock.
 #pragma once
 
 #include <array>
@@ -66,6 +64,10 @@ struct MessageAddress {
   Awaited awaited(Awaited::Kind kind) const { return {context, rank, tag, plane, kind}; }
 };
 
+/// A send that has begun.
+///
+/// Size: a record that all parts of an engine share, so it has more data members than a class that
+/// owns its state (docs/decisions/0058-parts-of-the-engine.md).
 class SendRequest final : public Request,
                           public RequestHook<OfPeer>,
                           public RequestHook<Streaming> {
@@ -123,6 +125,9 @@ class SendRequest final : public Request,
   void dispose() override;
 };
 
+/// A receive that has begun.
+///
+/// Size: a record that all parts of an engine share, as SendRequest.
 class ReceiveRequest final : public Request,
                              public PostedReceive,
                              public transport::MatchedReceive,

@@ -26,6 +26,9 @@ namespace shim::sessions {
 
 /// Held by shared_ptr: by its handle and by every operation in progress on it. Keeps its session's
 /// Process alive.
+///
+/// Size: one or two functions for each property of an MPI communicator, most of one line. State
+/// with rules of its own is in members: Attributes, FailureOrder, CommunicatorLabel, coll::Comm.
 class Communicator final : public Described, private coll::Locality {
  public:
   struct Parts {

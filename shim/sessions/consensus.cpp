@@ -141,34 +141,36 @@ void Consensuses::follow(Consensus& consensus, std::uint32_t coordinator) {
 void Consensuses::coordinate(Consensus& consensus) {
   const std::uint32_t self = process_.self().rank;
   consensus.promised = std::max(consensus.promised, self);
-  if (!std::exchange(consensus.has_announced, true) && self != consensus.members.front()) {
+  if (!std::exchange(consensus.coordination.has_announced, true) &&
+      self != consensus.members.front()) {
     for (std::uint32_t member : consensus.members)
       if (member != self)
         send(member,
              {.kind = MessageType::new_coordinator, .key = consensus.key, .coordinator = self});
   }
   if (!has_all_votes(consensus)) return;
-  if (!consensus.proposal) {
-    consensus.proposal = decision_of(consensus);
-    consensus.accepted = consensus.proposal;
+  if (!consensus.coordination.proposal) {
+    consensus.coordination.proposal = decision_of(consensus);
+    consensus.accepted = consensus.coordination.proposal;
     consensus.accepted_from = self;
-    for (const auto& [member, join] : consensus.joins)
+    for (const auto& [member, join] : consensus.coordination.joins)
       send(member, {.kind = MessageType::propose,
                     .key = consensus.key,
                     .coordinator = self,
-                    .decision = consensus.proposal});
+                    .decision = consensus.coordination.proposal});
   }
-  const bool is_accepted = std::ranges::all_of(consensus.joins, [&](const auto& join) {
-    return consensus.accepts.contains(join.first) || consensus.gone.contains(join.first);
+  const bool is_accepted = std::ranges::all_of(consensus.coordination.joins, [&](const auto& join) {
+    return consensus.coordination.accepts.contains(join.first) ||
+           consensus.gone.contains(join.first);
   });
   if (!is_accepted) return;
-  decide(consensus, *consensus.proposal);
+  decide(consensus, *consensus.coordination.proposal);
   announce_decision(consensus);
 }
 
 void Consensuses::announce_decision(Consensus& consensus) {
   const std::uint32_t self = process_.self().rank;
-  consensus.has_announced_decision = true;
+  consensus.coordination.has_announced_decision = true;
   for (std::uint32_t member : consensus.members)
     if (member != self)
       send(member, {.kind = MessageType::decide,
@@ -183,7 +185,8 @@ bool Consensuses::has_all_votes(Consensus& consensus) {
   for (std::uint32_t member : consensus.members) {
     if (member == process_.self().rank || consensus.gone.contains(member)) continue;
     watch(consensus, member);  // also a member that has voted: it must accept
-    has_all = has_all && (consensus.proposal || consensus.joins.contains(member));
+    has_all = has_all &&
+              (consensus.coordination.proposal || consensus.coordination.joins.contains(member));
   }
   return has_all;
 }
@@ -192,7 +195,7 @@ bool Consensuses::has_all_votes(Consensus& consensus) {
 Decision Consensuses::decision_of(const Consensus& consensus) const {
   const std::optional<Decision>* found = &consensus.accepted;
   std::optional<std::uint32_t> by = consensus.accepted_from;
-  for (const auto& [member, join] : consensus.joins) {
+  for (const auto& [member, join] : consensus.coordination.joins) {
     if (!join.decision) continue;
     if (!join.proposed_by) return *join.decision;
     if (!by || *join.proposed_by > *by) found = &join.decision, by = join.proposed_by;
@@ -203,7 +206,7 @@ Decision Consensuses::decision_of(const Consensus& consensus) const {
   std::vector<std::uint32_t> acknowledged = consensus.vote.acknowledged;
   decision.failed = consensus.vote.failed;
   decision.votes[process_.self().rank] = {consensus.vote.flag, consensus.vote.extra};
-  for (const auto& [member, join] : consensus.joins) {
+  for (const auto& [member, join] : consensus.coordination.joins) {
     if (consensus.gone.contains(member)) continue;  // died meanwhile
     decision.votes[member] = {join.vote.flag, join.vote.extra};
     add_all(decision.failed, join.vote.failed);
@@ -224,22 +227,22 @@ void Consensuses::decide(Consensus& consensus, Decision decision) {
   if (consensus.decided) return;
   consensus.decided = std::move(decision);
   consensus.accepted.reset();
-  consensus.proposal.reset();
-  consensus.joins.clear();
+  consensus.coordination.proposal.reset();
+  consensus.coordination.joins.clear();
 }
 
 /// True if this coordinator has announced the decision and all living members have it.
 bool Consensuses::is_done_everywhere(Consensus& consensus) {
-  if (!consensus.has_announced_decision) return false;
+  if (!consensus.coordination.has_announced_decision) return false;
   find_failed(consensus);
   return std::ranges::all_of(consensus.members, [&](std::uint32_t member) {
-    return member == process_.self().rank || consensus.done.contains(member) ||
+    return member == process_.self().rank || consensus.coordination.done.contains(member) ||
            consensus.gone.contains(member);
   });
 }
 
 void Consensuses::forget(const Consensus& consensus) {
-  for (std::uint32_t member : consensus.done)
+  for (std::uint32_t member : consensus.coordination.done)
     send(member,
          {.kind = MessageType::forget, .key = consensus.key, .coordinator = process_.self().rank});
   all_.erase(ConsensusKey(consensus.key));
@@ -320,16 +323,16 @@ void Consensuses::handle(const ConsensusPtr& consensus, std::uint32_t from,
       handle_proposal(*consensus, message);
       break;
     case MessageType::accept:
-      if (message.coordinator == self) consensus->accepts.insert(from);
+      if (message.coordinator == self) consensus->coordination.accepts.insert(from);
       break;
     case MessageType::decide:
       decide(*consensus, *std::move(message.decision));
-      if (!consensus->has_announced_decision) consensus->watches.clear();
+      if (!consensus->coordination.has_announced_decision) consensus->watches.clear();
       send(from,
            {.kind = MessageType::done, .key = consensus->key, .coordinator = message.coordinator});
       break;
     case MessageType::done:
-      consensus->done.insert(from);
+      consensus->coordination.done.insert(from);
       if (is_done_everywhere(*consensus)) forget(*consensus);
       break;
     case MessageType::forget:
@@ -350,14 +353,16 @@ void Consensuses::handle_join(Consensus& consensus, std::uint32_t from, Consensu
                        .decision = consensus.decided});
   if (message.coordinator != self) return;
   for (std::uint32_t member : message.gone)
-    if (member != self && !consensus.joins.contains(member)) consensus.gone.insert(member);
-  if (consensus.proposal && consensus.joins.contains(from)) return;
-  if (consensus.proposal)  // the sender was considered gone: it gets the proposal of the others
+    if (member != self && !consensus.coordination.joins.contains(member))
+      consensus.gone.insert(member);
+  if (consensus.coordination.proposal && consensus.coordination.joins.contains(from)) return;
+  if (consensus.coordination
+          .proposal)  // the sender was considered gone: it gets the proposal of the others
     send(from, {.kind = MessageType::propose,
                 .key = consensus.key,
                 .coordinator = self,
-                .decision = consensus.proposal});
-  consensus.joins.insert_or_assign(from, std::move(message));
+                .decision = consensus.coordination.proposal});
+  consensus.coordination.joins.insert_or_assign(from, std::move(message));
 }
 
 void Consensuses::handle_coordinator(Consensus& consensus, std::uint32_t coordinator) {
@@ -365,7 +370,7 @@ void Consensuses::handle_coordinator(Consensus& consensus, std::uint32_t coordin
   if (coordinator > consensus.promised && coordinator != process_.self().rank) {
     consensus.promised = coordinator;
     consensus.joined.reset();
-    consensus.proposal.reset();
+    consensus.coordination.proposal.reset();
   }
 }
 

@@ -46,13 +46,15 @@ struct Consensus {
   std::optional<Decision> accepted;
   std::optional<Decision> decided;
 
-  // Used by the coordinator, or by a member that others consider the coordinator:
-  std::map<std::uint32_t, ConsensusMessage> joins;
-  std::optional<Decision> proposal;
-  std::set<std::uint32_t> accepts;
-  bool has_announced = false;           ///< announced itself as coordinator
-  bool has_announced_decision = false;  ///< announced the decision to the others
-  std::set<std::uint32_t> done;         ///< members that have the decision
+  /// State of the coordinator, or of a member that others consider the coordinator.
+  struct Coordination {
+    std::map<std::uint32_t, ConsensusMessage> joins;
+    std::optional<Decision> proposal;
+    std::set<std::uint32_t> accepts;
+    bool has_announced = false;           ///< announced itself as coordinator
+    bool has_announced_decision = false;  ///< announced the decision to the others
+    std::set<std::uint32_t> done;         ///< members that have the decision
+  } coordination;
 
   std::set<std::uint32_t> gone;  ///< members considered dead, perhaps wrongly
   class Watch;

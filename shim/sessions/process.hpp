@@ -35,7 +35,8 @@ class Consensuses;
 /// Destruction flushes sent messages, closes transports, and detaches from the node segment and the
 /// launcher. Only PMIx stays initialized (see Factories).
 ///
-/// Process owns its parts and orders their start and end; each part has its own state.
+/// Size: Process owns its parts and orders their start and end, so it has one member for each part;
+/// each part has its own state.
 class Process : public std::enable_shared_from_this<Process>, private p2p::Router {
  public:
   /// Start a Process. Local: needs no other process.

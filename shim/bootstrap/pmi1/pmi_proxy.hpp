@@ -80,6 +80,9 @@ struct AttachState {
 
 /// Thread-safe. Reference-counted by its users; after the last remove_user() it detaches, at once
 /// or after the host client's last response.
+///
+/// Size: one state machine over two descriptors and two clients, whose races the head of this file
+/// lists. Each function is a step or a condition of attaching, forwarding or detaching.
 class PmiProxy {
  public:
   /// Attach with one user, the caller. `endpoint` and `interrupter` must outlive the proxy and not

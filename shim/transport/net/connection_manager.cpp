@@ -145,7 +145,7 @@ Result<PeerConnection*> ConnectionManager::open(ConstSpan bytes) {
 Result<bool> ConnectionManager::send(PeerConnection& to, TcpFrameKind kind, ConstSpan first,
                                      ConstSpan second) {
   if (to.failure_) return to.failure_->clone();
-  if (to.send_queue_.waiting() + to.pending_bytes_ > kMaxQueuedBytes) return false;
+  if (to.send_queue_.waiting() + to.pending_.bytes > kMaxQueuedBytes) return false;
   to.carries_packets_ = to.carries_packets_ || kind == TcpFrameKind::packet;
   count_sent(first.size() + second.size());
   if (to.active_conn_ != nullptr && to.active_conn_->state() == Connection::State::open)
@@ -155,8 +155,8 @@ Result<bool> ConnectionManager::send(PeerConnection& to, TcpFrameKind kind, Cons
   }
   Bytes bytes(first.begin(), first.end());
   bytes.insert(bytes.end(), second.begin(), second.end());
-  to.pending_bytes_ += bytes.size();
-  to.pending_.push_back({kind, std::move(bytes)});
+  to.pending_.bytes += bytes.size();
+  to.pending_.frames.push_back({kind, std::move(bytes)});
   if (to.active_conn_ == nullptr) connect(to);
   return true;
 }
@@ -187,8 +187,7 @@ base::Status ConnectionManager::send_sealed(PeerConnection& to, TcpFrameKind kin
 void ConnectionManager::fail_peer(PeerConnection& peer, Error why) {
   peer.failure_ = std::move(why);
   peer.send_queue_.clear();
-  peer.pending_.clear();
-  peer.pending_bytes_ = 0;
+  peer.pending_ = {};
 }
 
 base::Status ConnectionManager::load_crypto() {
@@ -294,8 +293,8 @@ void ConnectionManager::watch(const Connection& connection, bool is_new, bool fo
 /// Send the pending frames.
 void ConnectionManager::send_pending(PeerConnection& peer) {
   if (peer.active_conn_->state() != Connection::State::open) return;
-  peer.pending_bytes_ = 0;
-  for (const PeerConnection::PendingFrame& waiting : std::exchange(peer.pending_, {}))
+  const PeerConnection::PendingFrames pending = std::exchange(peer.pending_, {});
+  for (const PeerConnection::PendingFrame& waiting : pending.frames)
     if (!peer.failure_)
       (void)send_sealed(peer, waiting.kind, waiting.bytes, {});  // failure_ has the error
   on_sent(peer, peer.active_conn_->send(peer.send_queue_));
@@ -646,7 +645,7 @@ bool ConnectionManager::is_flushed() const {
   return std::ranges::all_of(peers_, [&](const auto& entry) {
     const PeerConnection& peer = *entry.second;
     if (peer.active_conn_ == nullptr)
-      return peer.failure_ || (peer.send_queue_.is_empty() && peer.pending_.empty());
+      return peer.failure_ || (peer.send_queue_.is_empty() && peer.pending_.frames.empty());
     if (peer.active_conn_->state() != Connection::State::open)
       return now - peer.active_conn_->in_state_since() > kConnectTimeout;
     return peer.send_queue_.is_empty() && peer.active_conn_->is_delivered();

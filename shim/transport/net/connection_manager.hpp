@@ -65,8 +65,10 @@ class PeerConnection {
     TcpFrameKind kind;
     Bytes bytes;
   };
-  std::vector<PendingFrame> pending_;
-  std::size_t pending_bytes_ = 0;
+  struct PendingFrames {
+    std::vector<PendingFrame> frames;
+    std::size_t bytes = 0;
+  } pending_;
   Connection* active_conn_ = nullptr;  ///< sends go over this one
   /// Connection of its last packet, mostly active_conn_.
   ManagedConnection* last_recv_conn_ = nullptr;
@@ -88,6 +90,9 @@ class PeerConnection {
 /// Connections to peers. Takes no lock of its own, like transports. An address contains a secret of
 /// its process, the cookie. Caller and called process prove that they know it without sending it
 /// (seal.hpp); others are rejected.
+///
+/// Size: one function for each frame of the handshake and for each event of a connection. All of
+/// them change the same tables of peers and connections.
 class ConnectionManager {
  public:
   /// Receiver of arrived frames.

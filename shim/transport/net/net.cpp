@@ -55,6 +55,10 @@ Error unreachable(const std::string& why) {
                "cannot communicate with a process of another node: " + why);
 }
 
+/// Sends packets over TCP, and over a fabric once both processes know each other's fabric address.
+///
+/// Size: two interfaces, Transport and Matcher, of which most functions forward to the connections
+/// or to the fabric in one line; the rest exchanges fabric addresses and polls.
 class NetTransport final : public Net, private Matcher {
  public:
   NetTransport(std::unique_ptr<ConnectionManager> connections, NetSettings settings)

@@ -33,6 +33,9 @@ struct Refusals {
 };
 
 /// A peer, identified by its cookie; in the address vector from the first send on.
+///
+/// Size: a record that sending, receiving and acknowledging share, so it has more data members than
+/// a class that owns its state.
 struct OfiLink final : Link {
   explicit OfiLink(OfiAddress peer) : to(std::move(peer)) {}
   OfiAddress to;  ///< only the cookie, until its address frame arrives

@@ -29,6 +29,11 @@ struct HeldPacket {
   bool is_cancelled = false;          ///< the receive was cancelled; no packet
 };
 
+/// Sends packets through one endpoint of libfabric.
+///
+/// Size: the interface of a transport, and one group of functions for each source: sending,
+/// receiving, reading, acknowledging. Each group posts operations to the endpoint and handles their
+/// completions, which arrive in one queue and may be handled inside a call of another group.
 class Ofi final : public Transport {
  public:
   Ofi(OfiLibrary library, Endpoint endpoint, std::uint64_t cookie,
