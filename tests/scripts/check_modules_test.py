@@ -170,6 +170,55 @@ class CheckModules(unittest.TestCase):
             ["shim/low/rings.cpp has no header that its name begins with"],
         )
 
+    def large_classes(self) -> list[str]:
+        return check_modules.find_large_classes(self.top, self.modules)
+
+    def test_a_class_with_many_functions_or_members_is_reported(self) -> None:
+        members = "".join(f"  int m{i} = 0;\n" for i in range(15))
+        functions = "".join(f"  void f{i}() {{ return; }}\n" for i in range(40))
+        others = (
+            "  using X = int;\n  friend class Z;\n  static constexpr int k = 3;\n"
+            "  struct In { int a, b; };\n  enum class E { a, b };\n"
+        )
+        body = members + functions + others
+        self.write("shim/low/a.hpp", "class A {\n" + body + "};\n")
+        self.write("shim/intercept/a.hpp", "class A {\n" + body + body + "};\n")
+        self.assertEqual(self.large_classes(), [])
+        for name, added, functions_, members_ in (
+            ("b", "std::map<int, std::function<void(int)>> table{1, 2};", 40, 16),
+            ("c", "void (*call)(int) = nullptr;", 40, 16),
+            ("d", "struct { int x, y; } point;", 40, 16),
+            ("e", "E(int a) : x(a), y{a} {}", 41, 15),
+            ("f", "[[gnu::hot]] bool operator==(const F&) const = default;", 41, 15),
+            ("g", "static int of(std::pair<int, int> a = {1, 2});", 41, 15),
+        ):
+            self.write(
+                f"shim/low/{name}.hpp", f"struct {name.upper()} : A {{\n{body}{added}\n}};\n"
+            )
+            with self.subTest(added):
+                self.assertEqual(
+                    self.large_classes(),
+                    [
+                        f"shim/low/{name}.hpp: {name.upper()} has {functions_} functions and "
+                        f"{members_} data members; divide it, or give the reason in its comment "
+                        'after "Size:"'
+                    ],
+                )
+            (self.top / f"shim/low/{name}.hpp").unlink()
+
+    def test_a_large_class_may_give_a_reason(self) -> None:
+        members = "  int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p;\n"
+        self.write(
+            "shim/low/a.hpp",
+            "/// Layout.\n///\n/// Size: one offset for each part.\n"
+            "class alignas(kLine) A final : public B<int> {\n" + members + "};\n",
+        )
+        self.assertEqual(self.large_classes(), [])
+        self.write(
+            "shim/low/b.hpp", "/// Layout.\ntemplate <class T>\nclass B {\n" + members + "};\n"
+        )
+        self.assertEqual(len(self.large_classes()), 1)
+
     def build(self, **sources: str) -> None:
         """Build the library of each module from one C++ source."""
         (self.top / "build/shim").mkdir(parents=True)
