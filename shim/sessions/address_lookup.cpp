@@ -10,6 +10,10 @@ constexpr base::Nanoseconds kUnansweredFor = 10'000'000;
 constexpr base::Nanoseconds kSettled = 5'000'000;
 /// 50 ms for which a found address is used without looking for a newer one.
 constexpr base::Nanoseconds kTrustInterval = 50'000'000;
+/// Begins a value that has a reason instead of an address. The first eight bytes of an address are
+/// random.
+constexpr std::string_view kReasonMark = "intersession: no address: ";
+constexpr std::size_t kMaxReason = 256;
 }  // namespace
 
 std::string address_key(std::uint32_t incarnation) {
@@ -17,6 +21,19 @@ std::string address_key(std::uint32_t incarnation) {
 }
 
 transport::Bytes no_address() { return {std::byte{0}}; }
+
+transport::Bytes reason_without_address(std::string_view reason) {
+  const std::string text = std::string(kReasonMark) +
+                           std::string(reason.substr(0, kMaxReason - kReasonMark.size()));
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  return {bytes, bytes + text.size()};
+}
+
+std::optional<std::string> reason_in(std::span<const std::byte> published) {
+  const std::string_view text(reinterpret_cast<const char*>(published.data()), published.size());
+  if (!text.starts_with(kReasonMark)) return std::nullopt;
+  return std::string(text.substr(kReasonMark.size()));
+}
 
 AddressLookup::AddressLookup(bootstrap::Bootstrap& bootstrap, std::uint32_t rank,
                              std::uint32_t guess, std::optional<std::uint32_t> known_incarnation,

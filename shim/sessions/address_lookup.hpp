@@ -8,7 +8,9 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "shim/base/clock.hpp"
 #include "shim/base/result.hpp"
@@ -22,6 +24,11 @@ namespace shim::sessions {
 std::string address_key(std::uint32_t incarnation);
 /// Return the value for an incarnation without an address.
 transport::Bytes no_address();
+/// Return the value that a process publishes instead of its address if it cannot communicate with
+/// other nodes.
+transport::Bytes reason_without_address(std::string_view reason);
+/// Return the reason in such a value; nullopt for all other values.
+std::optional<std::string> reason_in(std::span<const std::byte> published);
 
 /// Counts the processes looked up at the launcher. Thread-safe.
 class LookupCounter {

@@ -72,18 +72,26 @@ void CreationReport::query(int rank) {
   send_creation_message(process, member, request);
 }
 
-void CreationReport::query_found_members() {
+std::optional<Finding> CreationReport::query_found_members() {
   for (auto at = to_query_.begin(); at != to_query_.end();) {
     auto found = at->second.poll();
     if (found && !*found) {
       ++at;
       continue;
     }
-    const base::ProcessId member = context_.creation.process_at(at->first);
-    // on failure the report has no reply
-    if (found && context_.process.peers().record_looked_up(member, **found)) query(at->first);
+    const int rank = at->first;
+    const base::ProcessId member = context_.creation.process_at(rank);
     at = to_query_.erase(at);
+    if (!found) continue;  // the report has no reply
+    const auto recorded = context_.process.peers().record_looked_up(member, **found);
+    if (recorded)
+      query(rank);
+    else if (reason_in((*found)->bytes))
+      return Finding{
+          base::Error(base::ErrorClass::other,
+                      name_of(context_.creation) + " cannot complete: " + recorded.error().text())};
   }
+  return std::nullopt;
 }
 
 void CreationReport::record_reply(int rank, std::string state) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "shim/base/clock.hpp"
@@ -21,8 +22,9 @@ class CreationReport {
   /// Query missing members, also to detect unreachable processes, and report them when due.
   void report_when_due(base::Nanoseconds now);
   void query_missing_members();
-  /// Query members whose addresses have been found.
-  void query_found_members();
+  /// Query members whose addresses have been found. Find members that have published a reason why
+  /// they have none.
+  std::optional<Finding> query_found_members();
   void query(int rank);
   /// Record the state of a member, from its reply, for the report.
   void record_reply(int rank, std::string state);

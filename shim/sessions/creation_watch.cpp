@@ -35,7 +35,7 @@ std::optional<Finding> CreationWatch::check() {
   if (auto found = stuck_.find(now)) return found;
   if (auto found = find_timeout(now)) return found;
   if (auto found = liveness_.find_separate_memory(now)) return found;
-  report_.query_found_members();
+  if (auto found = report_.query_found_members()) return found;
   report_.report_when_due(now);
   return std::nullopt;
 }

@@ -56,7 +56,7 @@ LivenessProbe::Verdict LivenessProbe::poll() {
   if (process_ended_.value) return Verdict::has_ended;
   if (incarnation_ended_.value) return Verdict::between_sessions;
   if (!published_.value) return silence_.passed() ? Verdict::has_ended : Verdict::unknown;
-  if (*published_.value == no_address()) return Verdict::unknown;
+  if (*published_.value == no_address() || reason_in(*published_.value)) return Verdict::unknown;
   const base::Nanoseconds now = base::now_ns();
   if (!published_since_) published_since_ = now;
   return now - *published_since_ > kUnpublishedFor ? Verdict::has_ended : Verdict::unknown;

@@ -60,8 +60,15 @@ base::Result<transport::Net*> PeerAddresses::network() {
 }
 
 base::Status PeerAddresses::publish(const base::TracedOperation& during) {
-  SHIM_TRY_ASSIGN(transport::Net * network, this->network());
+  auto opened = network();
   std::lock_guard guard(mutex_);
+  if (!opened) {                                      // so that peers do not wait for an address
+    if (!std::exchange(has_published_reason_, true))  // or an earlier incarnation has
+      static_cast<void>(spec_.bootstrap.publish(address_key(incarnation_),
+                                                reason_without_address(opened.error().text())));
+    return std::move(opened).error();
+  }
+  transport::Net* const network = *opened;
   if (is_published_) return {};
   during.begin(base::Phase::publish);
   // peers look up incarnations one by one, so there must be no gap
@@ -87,7 +94,8 @@ base::Status PeerAddresses::begin_early_fence(const base::TracedOperation& start
   for (std::uint32_t rank = 0; rank < nodes.size(); ++rank)
     if (is_first(rank)) firsts.push_back(rank);
   if (firsts.size() < 2) return {};
-  SHIM_TRY(publish(start));
+  if (auto published = publish(start); !published)  // a creation over several nodes will fail
+    spec_.log.write(base::LogLevel::info, published.error().text());
   SHIM_TRY_ASSIGN(early_fence_, spec_.bootstrap.fence(firsts));
   return {};
 }
@@ -121,6 +129,10 @@ void PeerAddresses::record_address(base::ProcessId process, std::uint32_t incarn
 }
 
 base::Status PeerAddresses::record_looked_up(base::ProcessId process, const NetworkAddress& found) {
+  if (const auto reason = reason_in(found.bytes))
+    return base::Error(base::ErrorClass::other,
+                       "process " + std::to_string(process.rank) +
+                           " cannot communicate with other nodes: " + *reason);
   if (!transport::TcpAddress::from_bytes(found.bytes))
     return base::Error(base::ErrorClass::other,
                        "the launcher returned an invalid address for process " +

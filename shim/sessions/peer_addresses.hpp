@@ -48,7 +48,8 @@ class PeerAddresses {
   /// (no network).
   base::Result<transport::Net*> network();
   /// Open network() and publish this process's address at the launcher. `during` reports the phase.
-  /// Errors: those of network() and of the launcher.
+  /// If network() fails, publish the reason, so that peers need not wait. Errors: those of
+  /// network() and of the launcher.
   base::Status publish(const base::TracedOperation& during);
   /// Publish the address and begin the fence of FenceScope::first_of_nodes, if this process is
   /// first on its node. each_alone: see CreationContext. Errors: those of publish().
@@ -108,10 +109,11 @@ class PeerAddresses {
   const std::uint32_t incarnation_;
   AddressBook book_;
   LookupCounter lookup_counter_;
-  /// guards creation of network_, is_published_, others_published_
+  /// guards creation of network_, is_published_, has_published_reason_, others_published_
   mutable std::mutex mutex_;
   std::unique_ptr<transport::Net> network_;  ///< null until the first message to another node
   bool is_published_ = false;
+  bool has_published_reason_ = false;  ///< instead of an address
   /// Last published incarnation of each process.
   std::unordered_map<base::ProcessId, std::uint32_t> others_published_;
   /// Result ignored: the fence only prefetches addresses.

@@ -116,25 +116,28 @@ Result<std::unique_ptr<ConnectionManager>> ConnectionManager::listen(const std::
     return Error(ErrorClass::other,
                  "this node has no network address for connections from other nodes; check "
                  "INTERSESSION_INTERFACE");
+  // now, because a refused handshake cannot tell the caller why
+  SHIM_TRY_ASSIGN(auto crypto, Crypto::load());
   SHIM_TRY_ASSIGN(local.cookie, base::random_cookie());
   SHIM_TRY_ASSIGN(Listeners listeners, open_listeners(local.addresses, local.port));
   base::Descriptor events(base::above_standard_streams(::epoll_create1(EPOLL_CLOEXEC)));
   if (!events.is_open()) return base::system_error(errno, "epoll_create1");
-  std::unique_ptr<ConnectionManager> made(
-      new ConnectionManager(std::move(listeners), std::move(events), std::move(local)));
+  std::unique_ptr<ConnectionManager> made(new ConnectionManager(
+      std::move(listeners), std::move(events), std::move(local), std::move(crypto)));
   made->watch_listeners();
   if (!made->is_watching_listeners_) return base::system_error(errno, "epoll_ctl");
   return made;
 }
 
-ConnectionManager::ConnectionManager(Listeners listeners, base::Descriptor events, TcpAddress local)
+ConnectionManager::ConnectionManager(Listeners listeners, base::Descriptor events, TcpAddress local,
+                                     std::shared_ptr<const Crypto> crypto)
     : listeners_(std::move(listeners)),
       events_(std::move(events)),
       local_address_(std::move(local)),
+      crypto_(std::move(crypto)),
       max_unauthenticated_(max_unauthenticated()) {}
 
 Result<PeerConnection*> ConnectionManager::open(ConstSpan bytes) {
-  SHIM_TRY(load_crypto());  // now, because a refused handshake cannot tell the caller why
   auto address = TcpAddress::from_bytes(bytes);
   if (!address) return Error(ErrorClass::arg, "invalid TCP address of a process");
   auto& peer = peers_[address->cookie];
@@ -188,12 +191,6 @@ void ConnectionManager::fail_peer(PeerConnection& peer, Error why) {
   peer.failure_ = std::move(why);
   peer.send_queue_.clear();
   peer.pending_ = {};
-}
-
-base::Status ConnectionManager::load_crypto() {
-  if (crypto_) return {};
-  SHIM_TRY_ASSIGN(crypto_, Crypto::load());
-  return {};
 }
 
 Result<bool> ConnectionManager::send_now(PeerConnection& to, ConstSpan first, ConstSpan second) {
@@ -545,7 +542,7 @@ bool ConnectionManager::on_hello(ManagedConnection& conn, const ReceivedFrame& f
   std::memcpy(&hello, frame.bytes.data(), sizeof hello);
   if (hello.kind != Hello::kKind) return false;
   auto nonce = random_nonce();
-  if (!nonce || !load_crypto()) return false;
+  if (!nonce) return false;
   auto seal = Seal::make(crypto_, Seal::Side::called, local_address_.cookie, hello.nonce, *nonce);
   if (!seal) return false;
   conn.seal = *std::move(seal);

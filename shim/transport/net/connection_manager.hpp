@@ -106,7 +106,8 @@ class ConnectionManager {
   };
 
   /// Listen at this process's addresses only, on one port that the system chooses. interface: see
-  /// local_addresses(). Local. Errors: other (no network, no socket).
+  /// local_addresses(). Local. Errors: other (no network, no socket, no
+  /// libcrypto).
   static base::Result<std::unique_ptr<ConnectionManager>> listen(const std::string& interface);
 
   const TcpAddress& address() const { return local_address_; }
@@ -156,7 +157,8 @@ class ConnectionManager {
  private:
   class FrameDispatcher;
   using Listeners = std::vector<base::Descriptor>;
-  ConnectionManager(Listeners listeners, base::Descriptor events, TcpAddress local);
+  ConnectionManager(Listeners listeners, base::Descriptor events, TcpAddress local,
+                    std::shared_ptr<const Crypto> crypto);
   static base::Result<Listeners> open_listeners(const std::vector<IpAddress>& addresses,
                                                 std::uint16_t& port);
 
@@ -170,7 +172,6 @@ class ConnectionManager {
                            ConstSpan second);
   [[gnu::hot]] void count_sent(std::size_t bytes);
   static void fail_peer(PeerConnection& peer, base::Error why);
-  base::Status load_crypto();
   [[gnu::hot]] void on_sent(PeerConnection& peer, const base::Status& sent);
   void watch(const Connection& connection, bool is_new, bool for_output);
   void watch_listeners();
@@ -198,10 +199,10 @@ class ConnectionManager {
   Listeners listeners_;
   base::Descriptor events_;
   TcpAddress local_address_;
+  const std::shared_ptr<const Crypto> crypto_;
   std::unordered_map<std::uint64_t, std::unique_ptr<PeerConnection>> peers_;  ///< by cookie
   std::unordered_map<int, ManagedConnection> connections_;  ///< by descriptor; entries do not move
   std::vector<PeerConnection*> failed_sends_;               ///< peers to which a send failed
-  std::shared_ptr<const Crypto> crypto_;                    ///< from the first peer on
   /// Scratch of kFrameBufferBytes for receiving, allocated at first use.
   std::unique_ptr<std::byte[]> frame_buffer_;
   base::Nanoseconds next_timeout_check_ = 0;
