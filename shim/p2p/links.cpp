@@ -18,10 +18,9 @@ base::Status Links::open(Peer& to, Guard& guard) {
 }
 
 base::Status Links::open(Peer& to, const Route& route) {
-  uses_.transports.add(*route.transport);
+  const transport::OptionalInterfaces& interfaces = uses_.transports.add(*route.transport);
   SHIM_TRY_ASSIGN(transport::Link * link, route.transport->open(route.address));
-  to.transport = route.transport;
-  to.link = link;
+  to.set_link(*route.transport, interfaces, *link);
   if (uses_.log != nullptr)
     uses_.log->write_if_wanted(base::LogLevel::debug, [&] {
       return "opened a link to process " + std::to_string(to.process.rank) + " over " +

@@ -31,6 +31,24 @@ base::Error gone_error(base::ProcessId process, std::string_view why) {
   return died_error(process);
 }
 
+/// True if the link to this peer, or its last one, has lost packets.
+bool has_lost_packets(const Peer& peer, const transport::Link* link) {
+  return link != nullptr && peer.has->loss_detector != nullptr &&
+         peer.has->loss_detector->has_lost_packets(*link);
+}
+
+/// Return why nothing more arrives over the peer's link though its process may live; else empty.
+std::string_view gone_reason(const Peer& peer) {
+  const transport::FailureDetector* detector = peer.has->failure_detector;
+  return detector == nullptr ? std::string_view() : detector->gone_reason(*peer.link);
+}
+
+transport::ShutdownNotice shutdown_notice(const Peer& peer, const transport::Link& link) {
+  const transport::FailureDetector* detector = peer.has->failure_detector;
+  return detector == nullptr ? transport::ShutdownNotice::not_expected
+                             : detector->shutdown_notice(link);
+}
+
 void sort_unique(std::vector<base::ProcessId>& processes) {
   std::sort(processes.begin(), processes.end());
   processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
@@ -164,8 +182,7 @@ void Liveness::check() {
     Peer& failed = uses_.peers.at(process);
     const bool may_live = failed.link != nullptr &&
                           std::ranges::find(link_gone, process) != link_gone.end();
-    fail(failed, gone_error(process, may_live ? failed.transport->gone_reason(*failed.link)
-                                              : std::string_view()));
+    fail(failed, gone_error(process, may_live ? gone_reason(failed) : std::string_view()));
   }
 }
 
@@ -187,11 +204,11 @@ void Liveness::open_links(const Dependencies& watched, Guard& guard) {
     auto route = uses_.router->route_to(process);
     guard.lock();
     if (!route) return;
-    const bool detects_death = route->transport->detects_death();
-    if (!detects_death && !route->transport->any_lost_packets()) return;
-    if (!detects_death) {
+    if (route->transport->presence_detector() == nullptr) {
+      const transport::LossDetector* losses = route->transport->loss_detector();
+      if (losses == nullptr || !losses->any_lost_packets()) return;
       auto link = route->transport->open(route->address);
-      if (!link || !route->transport->has_lost_packets(**link)) return;
+      if (!link || !losses->has_lost_packets(**link)) return;
     }
     Peer& to = uses_.peers.at(process);
     if (to.link == nullptr && !to.failure) (void)uses_.actions.open_link(to, *std::move(route));
@@ -208,8 +225,7 @@ void Liveness::open_links(const Dependencies& watched, Guard& guard) {
 /// process died.
 void Liveness::record_late_losses() {
   const auto is_new = [](const Peer& gone) {
-    return !gone.has_lost_packets && gone.last_link != nullptr &&
-           gone.transport->has_lost_packets(*gone.last_link);
+    return !gone.has_lost_packets && has_lost_packets(gone, gone.last_link);
   };
   bool has_new = false;
   uses_.peers.for_each_retired([&](const Peer& gone) { has_new = has_new || is_new(gone); });
@@ -232,8 +248,7 @@ void Liveness::record_late_losses() {
 std::vector<base::ProcessId> Liveness::peers_with_losses() const {
   std::vector<base::ProcessId> found;
   uses_.peers.for_each([&](const Peer& peer) {
-    if (peer.link != nullptr && peer.transport->has_lost_packets(*peer.link))
-      found.push_back(peer.process);
+    if (has_lost_packets(peer, peer.link)) found.push_back(peer.process);
   });
   return found;
 }
@@ -241,7 +256,8 @@ std::vector<base::ProcessId> Liveness::peers_with_losses() const {
 /// True if the link reports that the process is gone; the router knows processes of this node only.
 bool Liveness::is_link_gone(base::ProcessId process) const {
   const Peer* known = uses_.peers.find(process);
-  return known != nullptr && known->link != nullptr && known->transport->is_gone(*known->link);
+  return known != nullptr && known->link != nullptr && known->has->failure_detector != nullptr &&
+         known->has->failure_detector->is_gone(*known->link);
 }
 
 /// True if the process is known to have died.
@@ -261,8 +277,8 @@ Liveness::ProcessEnd Liveness::end_of(const Peer& gone) const {
   if (uses_.router->has_died(gone.process)) return ProcessEnd::died;
   if (!uses_.router->receives_packets(gone.process)) return ProcessEnd::left;
   const transport::Link* link = gone.link != nullptr ? gone.link : gone.last_link;
-  if (link == nullptr || gone.transport->has_lost_packets(*link)) return ProcessEnd::unknown;
-  switch (gone.transport->shutdown_notice(*link)) {
+  if (link == nullptr || has_lost_packets(gone, link)) return ProcessEnd::unknown;
+  switch (shutdown_notice(gone, *link)) {
     case transport::ShutdownNotice::missing:
       return ProcessEnd::died;
     case transport::ShutdownNotice::received:
@@ -344,9 +360,8 @@ void Liveness::fail(Peer& gone, const base::Error& reason, std::optional<Process
   const bool is_depended_on = this->is_depended_on(gone.process);
   for (Progress::Watched* watched : watched_)
     watched->is_gone = watched->is_gone || watched->process == gone.process;
-  gone.last_link = std::exchange(gone.link, nullptr);
-  gone.has_lost_packets = gone.last_link != nullptr &&
-                          gone.transport->has_lost_packets(*gone.last_link);
+  gone.drop_link();
+  gone.has_lost_packets = has_lost_packets(gone, gone.last_link);
   end_operations(gone, *gone.failure);
   while (!gone.provider_receives.empty()) {
     ReceiveRequest& request = gone.provider_receives.front();

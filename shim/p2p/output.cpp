@@ -16,18 +16,25 @@ constexpr int kDataPerRound = 32;
 /// the transport has it in local memory.
 base::Result<transport::Attempt> send_part(Peer& to, SendRequest& request, const wire::Data& header,
                                            std::uint64_t bytes) {
-  if (!request.data.is_one_run()) {
+  transport::SendInPlace* const in_place = to.has->send_in_place;
+  if (in_place != nullptr && !request.data.is_one_run()) {
     std::span<std::byte> space;
     SHIM_TRY_ASSIGN(transport::Attempt attempt,
-                    to.transport->try_reserve(*to.link, wire::bytes_of(header), bytes, space));
+                    in_place->try_reserve(*to.link, wire::bytes_of(header), bytes, space));
     if (attempt == transport::Attempt::done) {
       request.data.copy_part(request.offset, space);
-      to.transport->publish(*to.link);
+      in_place->publish(*to.link);
     }
     if (attempt != transport::Attempt::unsupported) return attempt;
   }
   return to.transport->try_send(*to.link, wire::bytes_of(header),
                                 request.data.window(request.offset, bytes));
+}
+
+/// Return the length of the next data packet to this peer.
+std::size_t long_packet_bytes(const Peer& to) {
+  return to.has->stream_limits == nullptr ? to.transport->max_packet_bytes()
+                                          : to.has->stream_limits->long_packet_bytes(*to.link);
 }
 
 }  // namespace
@@ -98,7 +105,9 @@ base::Result<transport::Attempt> Output::send_control_part(Peer& to) {
   transport::ConstSpan part = rest.first(
       std::min(rest.size(), to.transport->max_packet_bytes() - sizeof(header)));
   SHIM_TRY_ASSIGN(transport::Attempt attempt,
-                  to.transport->try_send_ahead(*to.link, wire::bytes_of(header), part));
+                  to.has->setup_path == nullptr
+                      ? to.transport->try_send(*to.link, wire::bytes_of(header), part)
+                      : to.has->setup_path->try_send_ahead(*to.link, wire::bytes_of(header), part));
   if (attempt != transport::Attempt::done) return attempt;
   front.control_sent += part.size();
   if (front.control_sent == front.control.size()) to.queue.pop_front();
@@ -110,7 +119,7 @@ base::Result<transport::Attempt> Output::send_next_data(Peer& to) {
   wire::Data header;
   header.receive = request.remote_receive;
   header.offset = request.offset;
-  const std::uint64_t bytes = std::min(to.transport->long_packet_bytes(*to.link) - sizeof(header),
+  const std::uint64_t bytes = std::min(long_packet_bytes(to) - sizeof(header),
                                        request.end - request.offset);
   SHIM_TRY_ASSIGN(transport::Attempt attempt, send_part(to, request, header, bytes));
   if (attempt != transport::Attempt::done) return attempt;

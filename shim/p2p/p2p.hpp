@@ -27,6 +27,7 @@
 #include "shim/base/settings.hpp"
 #include "shim/p2p/message_types.hpp"
 #include "shim/p2p/wait_reports.hpp"
+#include "shim/transport/presence_detector.hpp"
 #include "shim/transport/transport.hpp"
 #include "shim/types/types.hpp"
 

@@ -151,7 +151,8 @@ base::Status ControlChannel::prepare_send(base::ProcessId process) {
 base::Result<transport::Presence> ControlChannel::presence_at(const Route& route) {
   Guard guard = core_->enter();
   SHIM_TRY_ASSIGN(const transport::Link* link, route.transport->open(route.address));
-  return route.transport->presence(*link);
+  const transport::PresenceDetector* detector = route.transport->presence_detector();
+  return detector == nullptr ? transport::Presence::unknown : detector->presence(*link);
 }
 
 void ControlChannel::set_control_handler(ControlHandler handler) {

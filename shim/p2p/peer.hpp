@@ -5,10 +5,12 @@
 #include <array>
 #include <list>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "shim/p2p/requests.hpp"
 #include "shim/p2p/wire.hpp"
+#include "shim/transport/optional_interfaces.hpp"
 
 namespace shim::p2p {
 
@@ -39,7 +41,7 @@ struct Peer {
   base::ProcessId process;
   transport::Transport* transport = nullptr;
   transport::Link* link = nullptr;  ///< null before the route is known and after a failure
-  const transport::Link* last_link = nullptr;  ///< the link that failed
+  transport::ReceiveInPlace* receive_in_place = nullptr;  ///< of the transport; null without link
   std::uint64_t eager_end = 0;  ///< messages shorter than this are sent in one packet; 0: none are
   /// messages shorter than this may take the fast path: eager_end, or 0 if a provider may match
   std::uint64_t fast_end = 0;
@@ -50,6 +52,9 @@ struct Peer {
   bool is_throttled = false;  ///< we have throttled it: we have too many unexpected messages
   bool is_busy = false;       ///< in the engine's list of peers for which output waits
   bool needs_route = false;   ///< in the engine's list of peers without a route
+  /// of the transport; null before the first link
+  const transport::OptionalInterfaces* has = nullptr;
+  const transport::Link* last_link = nullptr;  ///< the link that failed
   std::optional<base::Error> failure;
   /// messages between us were lost; one may have matched a receive from any source
   bool has_lost_packets = false;
@@ -66,6 +71,18 @@ struct Peer {
   ReceiveRequest* shared = nullptr;
   std::vector<std::byte> control_part;  ///< a control message that has arrived in part
 
+  void set_link(transport::Transport& over, const transport::OptionalInterfaces& interfaces,
+                transport::Link& to_process) {
+    transport = &over;
+    has = &interfaces;
+    link = &to_process;
+    receive_in_place = interfaces.receive_in_place;
+  }
+  /// Record that the link has failed.
+  void drop_link() {
+    last_link = std::exchange(link, nullptr);
+    receive_in_place = nullptr;
+  }
   /// True if a packet may be passed to the link without overtaking another one.
   bool is_clear() const { return link != nullptr && queue.empty(); }
   /// Try to send a packet over the link; over its matcher if a provider matches the packet.

@@ -156,11 +156,11 @@ class PointerScope {
   if (is_round_due()) [[unlikely]]
     return false;  // the next round receives it
   const Peer* sender = context.known_peer(from.rank);
-  if (sender == nullptr || sender->link == nullptr || !into.type->contiguous ||
+  if (sender == nullptr || sender->receive_in_place == nullptr || !into.type->contiguous ||
       context.has_failures)
     return false;
   if (matching.find_unexpected(from.rank, from.tag) != nullptr) return false;
-  const transport::ConstSpan packet = sender->transport->front(*sender->link);
+  const transport::ConstSpan packet = sender->receive_in_place->front(*sender->link);
   WholeMessage message;
   if (!read_whole(packet, message)) return false;
   const wire::EagerWords& header = message.header;
@@ -169,7 +169,7 @@ class PointerScope {
   ++uses_.counts.posted_matches;
   base::copy_from_other_core(into.address, message.payload.data(), message.payload.size());
   received = {header.source(), header.tag(), header.bytes()};
-  sender->transport->drop_front(*sender->link, packet);
+  sender->receive_in_place->drop_front(*sender->link, packet);
   return true;
 }
 

@@ -42,7 +42,8 @@ wire::ReadyToSend Rendezvous::announce(SendRequest& request) {
 /// than a read.
 bool Rendezvous::may_be_streamed(const SendRequest& request) const {
   if (request.caller == Caller::returns_at_once) return false;
-  const transport::StreamBudget budget = request.peer->transport->stream_budget();
+  transport::StreamLimits* const limits = request.peer->has->stream_limits;
+  const auto budget = limits == nullptr ? transport::StreamBudget{} : limits->stream_budget();
   const std::uint64_t bytes = request.data.bytes();
   const bool is_of_collective = request.address.plane ==
                                 Plane::collective;  // other members send at the same time
@@ -58,17 +59,18 @@ bool Rendezvous::may_be_streamed(const SendRequest& request) const {
 bool Rendezvous::is_streamed(const ReceiveRequest& request) const {
   const Peer& from = *request.peer;
   return request.caller != Caller::returns_at_once && request.remote_key == kSenderWaits &&
-         from.link != nullptr && !from.transport->needs_offers();
+         from.link != nullptr && from.has->registered_reads == nullptr;
 }
 
 /// Return the location of the message's data for its announcement. Register the data if the
 /// transport needs that.
 transport::RemoteMemory Rendezvous::offer(SendRequest& request) {
   Peer& to = *request.peer;
-  if (!to.transport->needs_offers())
+  transport::RegisteredReads* const reads = to.has->registered_reads;
+  if (reads == nullptr)
     return {request.data.address(), may_be_streamed(request) ? kSenderWaits : 0};
   if (!uses_.single_copy || request.data.bytes() == 0 || !request.data.is_one_run()) return {};
-  request.offer = to.transport->offer(*to.link, request.data.all());
+  request.offer = reads->offer(*to.link, request.data.all());
   return request.offer == nullptr ? transport::RemoteMemory{} : request.offer->memory();
 }
 
@@ -110,7 +112,7 @@ bool Rendezvous::may_read(const ReceiveRequest& request) const {
 /// True if the transport can read into the buffer; a buffer with holes needs a transport that reads
 /// without registration.
 bool Rendezvous::may_read_on(const ReceiveRequest& request) const {
-  return request.into.is_one_run() || (!request.peer->transport->needs_offers() &&
+  return request.into.is_one_run() || (request.peer->has->registered_reads == nullptr &&
                                        request.into.is_of_long_runs(request.received));
 }
 
@@ -131,7 +133,7 @@ bool Rendezvous::read_chunk(ReceiveRequest& request) {
     request_data(request);
     return true;
   }
-  if (from.transport->needs_offers()) return read_offered(request);
+  if (from.has->registered_reads != nullptr) return read_offered(request);
   const bool may_begin = request.shared_copy == nullptr && request.received == 0 &&
                          (from.shared == nullptr || from.shared == &request);
   if (may_begin && uses_.sharing.is_for_two(request, sends_long()) && uses_.sharing.begin(request))
@@ -154,18 +156,19 @@ bool Rendezvous::read_chunk(ReceiveRequest& request) {
 /// Read the next chunk of the missing bytes, and count it.
 base::Result<transport::Attempt> Rendezvous::read_on(ReceiveRequest& request) {
   Peer& from = *request.peer;
+  transport::RemoteReads* const reads = from.has->remote_reads;
+  if (reads == nullptr) return transport::Attempt::unsupported;
   const std::uint64_t address = request.remote_address + request.received;
   const std::uint64_t most = std::min(kReadChunkBytes, request.wanted - request.received);
   if (!request.into.is_one_run()) {
     std::array<std::span<std::byte>, kPiecesAtOnce> pieces;
     const auto [count, bytes] = request.into.pieces(request.received, most, pieces);
-    auto read = from.transport->try_read_pieces(*from.link, address,
-                                                std::span(pieces).first(count));
+    auto read = reads->try_read_pieces(*from.link, address, std::span(pieces).first(count));
     if (read && *read == transport::Attempt::done) request.received += bytes;
     return read;
   }
   const std::span<std::byte> window = request.into.window(request.received, most);
-  auto read = from.transport->try_read(*from.link, address, window);
+  auto read = reads->try_read(*from.link, address, window);
   if (read && *read == transport::Attempt::done) request.received += window.size();
   return read;
 }
@@ -176,8 +179,8 @@ bool Rendezvous::read_offered(ReceiveRequest& request) {
   if (request.received == request.wanted) return end_if_read(request);
   if (request.read == nullptr) {
     const transport::RemoteMemory memory{request.remote_address, request.remote_key};
-    request.read = from.transport->begin_read(*from.link, memory,
-                                              request.into.window(0, request.wanted));
+    request.read = from.has->registered_reads->begin_read(*from.link, memory,
+                                                          request.into.window(0, request.wanted));
     if (request.read == nullptr) return give_up_reading(request, nullptr);
   }
   auto read = request.read->progress();

@@ -12,7 +12,9 @@
 #include "shim/p2p/payload.hpp"
 #include "shim/p2p/pool.hpp"
 #include "shim/p2p/wire.hpp"
+#include "shim/transport/cooperative_copy.hpp"
 #include "shim/transport/matching.hpp"
+#include "shim/transport/registered_reads.hpp"
 
 namespace shim::p2p {
 

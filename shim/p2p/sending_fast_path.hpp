@@ -45,13 +45,15 @@ template <typename Header>
 bool Sending::try_eager_packed(Peer& to, const Header& header, const types::ConstBuffer& data) {
   PackedStream packed(data);
   const auto bytes = static_cast<std::size_t>(data.bytes());
+  transport::SendInPlace* const in_place = to.has->send_in_place;
+  if (in_place == nullptr) return try_eager(to, header, packed.part(0, bytes));
   std::span<std::byte> space;
-  auto reserved = to.transport->try_reserve(*to.link, wire::bytes_of(header), bytes, space);
+  auto reserved = in_place->try_reserve(*to.link, wire::bytes_of(header), bytes, space);
   if (reserved && *reserved == transport::Attempt::unsupported)
     return try_eager(to, header, packed.part(0, bytes));
   if (!reserved || *reserved != transport::Attempt::done) return false;
   packed.copy_part(0, space);
-  to.transport->publish(*to.link);
+  in_place->publish(*to.link);
   count_eager_send(bytes);
   return true;
 }

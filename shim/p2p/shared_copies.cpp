@@ -42,7 +42,8 @@ bool SharedCopies::is_for_two(const ReceiveRequest& request, bool sends_long) co
 /// Return false if the two processes share no memory. Otherwise the request may be gone.
 bool SharedCopies::begin(ReceiveRequest& request) {
   Peer& from = *request.peer;
-  request.shared_copy = from.transport->cooperative_copy_from(*from.link);
+  transport::CooperativeWrites* const writes = from.has->cooperative_writes;
+  request.shared_copy = writes == nullptr ? nullptr : writes->cooperative_copy_from(*from.link);
   if (request.shared_copy == nullptr) return from.can_write = false;
   request.parts = parts_of(request.wanted);
   request.generation = request.shared_copy->open(request.parts, base::now_ns());
@@ -63,8 +64,8 @@ SharedCopies::State SharedCopies::copy(ReceiveRequest& request) {
   if (const auto parts = request.shared_copy->claim(request.generation); parts.count != 0) {
     request.parts -= parts.count;
     const ByteRange own(parts, request.wanted);
-    auto read = from.transport->try_read(*from.link, request.remote_address + own.offset,
-                                         request.into.window(own.offset, own.bytes));
+    auto read = from.has->remote_reads->try_read(*from.link, request.remote_address + own.offset,
+                                                 request.into.window(own.offset, own.bytes));
     if (!read && read.error().error_class() == base::ErrorClass::proc_aborted) {
       uses_.failures.fail_link(from, read.error());
       return State::moved;
@@ -168,18 +169,19 @@ bool SharedCopies::write_parts(const wire::Share& share) {
   SendRequest* request = uses_.send_ids.find(share.send);
   if (request == nullptr || request->peer == nullptr || request->peer->link == nullptr)
     return false;
-  transport::Transport& transport = *request->peer->transport;
+  transport::CooperativeWrites* const writes = request->peer->has->cooperative_writes;
+  if (writes == nullptr) return false;
   transport::Link& link = *request->peer->link;
-  transport::CooperativeCopy* copy = transport.cooperative_copy_to(link);
-  const auto may = transport.try_write(link, 0, {});  // only checks whether writing is possible
+  transport::CooperativeCopy* copy = writes->cooperative_copy_to(link);
+  const auto may = writes->try_write(link, 0, {});  // only checks whether writing is possible
   if (copy == nullptr || !may || *may != transport::Attempt::done ||
       !copy->has_recent_heartbeat(base::now_ns()))
     return false;
   const auto parts = copy->claim(share.generation);
   if (parts.count == 0) return false;
   const ByteRange ours(parts, share.bytes);
-  const auto written = transport.try_write(link, share.address + ours.offset,
-                                           request->data.window(ours.offset, ours.bytes));
+  const auto written = writes->try_write(link, share.address + ours.offset,
+                                         request->data.window(ours.offset, ours.bytes));
   const bool is_written = written && *written == transport::Attempt::done;
   if (is_written) {
     copy->report_written(share.generation, parts.count);

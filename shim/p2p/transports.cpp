@@ -3,10 +3,12 @@
 
 namespace shim::p2p {
 
-void Transports::add(transport::Transport& transport) {
-  const bool is_known = std::ranges::any_of(
-      polled_, [&](const Polled& known) { return known.transport == &transport; });
-  if (!is_known) polled_.push_back({&transport});
+const transport::OptionalInterfaces& Transports::add(transport::Transport& transport) {
+  const auto known = std::ranges::find(polled_, &transport, &Polled::transport);
+  if (known != polled_.end()) return interfaces_[static_cast<std::size_t>(known - polled_.begin())];
+  const transport::OptionalInterfaces& added = interfaces_.emplace_back(transport);
+  polled_.push_back({&transport});
+  return added;
 }
 
 transport::Matcher* Transports::matcher() const {
@@ -17,12 +19,14 @@ transport::Matcher* Transports::matcher() const {
 }
 
 void Transports::probe_losses() const {
-  for (const Polled& polled : polled_) polled.transport->probe_losses();
+  for (const transport::OptionalInterfaces& has : interfaces_)
+    if (has.loss_detector != nullptr) has.loss_detector->probe_losses();
 }
 
 bool Transports::any_lost_packets() const {
-  return std::ranges::any_of(
-      polled_, [](const Polled& polled) { return polled.transport->any_lost_packets(); });
+  return std::ranges::any_of(interfaces_, [](const transport::OptionalInterfaces& has) {
+    return has.loss_detector != nullptr && has.loss_detector->any_lost_packets();
+  });
 }
 
 bool Transports::are_flushed() const {

@@ -6,24 +6,25 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <utility>
 #include <vector>
 
 #include "shim/base/result.hpp"
 #include "shim/p2p/p2p.hpp"
-#include "shim/transport/matching.hpp"
+#include "shim/transport/optional_interfaces.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::p2p {
 
 class Transports {
  public:
-  /// Add a transport unless it is known.
-  void add(transport::Transport& transport);
+  /// Add a transport unless it is known; return its interfaces, which live as long as this object.
+  const transport::OptionalInterfaces& add(transport::Transport& transport);
   std::size_t size() const { return polled_.size(); }
   template <typename Visit>
   void for_each(const Visit& visit) const {
-    for (const Polled& polled : polled_) visit(*polled.transport);
+    for (std::size_t i = 0; i < polled_.size(); ++i) visit(*polled_[i].transport, interfaces_[i]);
   }
 
   struct PollResult {
@@ -67,6 +68,8 @@ class Transports {
     int skip = 0;         ///< rounds until the next poll
   };
   std::vector<Polled> polled_;
+  std::deque<transport::OptionalInterfaces> interfaces_;  ///< of polled_; apart, because polls do
+                                                          ///< not need them
   std::uint64_t bytes_since_poll_ = 0;  ///< bytes sent since the last complete poll
 };
 

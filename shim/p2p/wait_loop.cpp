@@ -89,7 +89,7 @@ bool WaitLoop::is_polled_by_others() {
 }
 
 void WaitLoop::yield_or_sleep(Backoff& backoff, Backoff::Step step, WaitSubject& subject,
-                              const transport::Transport::LastCheck& last_check) {
+                              const transport::Sleeper::LastCheck& last_check) {
   const bool sleeps = step == Backoff::Step::sleep;
   if (uses_.engines.are_several() && backoff.should_poll_others() &&
       uses_.engines.poll_others(*this, sleeps) != 0)
@@ -114,27 +114,30 @@ WaitLoop::WaitSet WaitLoop::make_wait_set() {
   const bool is_alone = !uses_.lock.has_several_threads() && !uses_.engines.are_several(),
              may_skip_self = is_alone && uses_.transports.size() > 1;
   WaitSet wait_set;
-  uses_.transports.for_each([&](transport::Transport& each) {
-    if (wait_set.has_unwakeable) return;
-    const bool is_self = each.reach() == transport::Reach::own_process,
-               is_first = wait_set.transport == nullptr;
-    if (is_self && !each.is_flushed()) wait_set.has_self_packet = true;
-    if (is_self && (may_skip_self || !is_first)) return;
-    const int descriptor = is_first || !is_alone ? -1 : each.descriptor();
-    if (is_first && each.can_sleep()) {
-      wait_set.transport = &each;
-    } else if (descriptor >= 0 && wait_set.count < wait_set.descriptors.size() &&
-               wait_set.transport->may_wait_for_descriptors()) {
-      wait_set.descriptors[wait_set.count++] = descriptor;
-    } else {
-      wait_set.has_unwakeable = true;
-      wait_set.count = 0;
-    }
-  });
+  uses_.transports.for_each(
+      [&](transport::Transport& each, const transport::OptionalInterfaces& has) {
+        if (wait_set.has_unwakeable) return;
+        const bool is_self = each.reach() == transport::Reach::own_process,
+                   is_first = wait_set.sleeper == nullptr;
+        if (is_self && !each.is_flushed()) wait_set.has_self_packet = true;
+        if (is_self && (may_skip_self || !is_first)) return;
+        const int descriptor = is_first || !is_alone || has.sleeper == nullptr
+                                   ? -1
+                                   : has.sleeper->descriptor();
+        if (is_first && has.sleeper != nullptr) {
+          wait_set.sleeper = has.sleeper;
+        } else if (descriptor >= 0 && wait_set.count < wait_set.descriptors.size() &&
+                   wait_set.sleeper->may_wait_for_descriptors()) {
+          wait_set.descriptors[wait_set.count++] = descriptor;
+        } else {
+          wait_set.has_unwakeable = true;
+          wait_set.count = 0;
+        }
+      });
   return wait_set;
 }
 
-void WaitLoop::sleep_once(Backoff& backoff, const transport::Transport::LastCheck& last_check) {
+void WaitLoop::sleep_once(Backoff& backoff, const transport::Sleeper::LastCheck& last_check) {
   uses_.actions.check_liveness();
   run_pre_sleep_work();
   WaitSet wait_set;
@@ -159,8 +162,8 @@ void WaitLoop::sleep_once(Backoff& backoff, const transport::Transport::LastChec
                                          : backoff.next_sleep_ns(longest);
   if (wait_set.has_self_packet) {
     // no sleep: the next round handles the packet
-  } else if (wait_set.transport != nullptr && !packets_wake_others) {
-    wait_set.transport->sleep(
+  } else if (wait_set.sleeper != nullptr && !packets_wake_others) {
+    wait_set.sleeper->sleep(
         duration, [&] { return asleep->check(last_check); },
         std::span(wait_set.descriptors.data(), wait_set.count));
   } else {

@@ -98,7 +98,7 @@ class WaitLoop final : public CoreLoad {
   };
   /// Sources that wake a sleeping thread.
   struct WaitSet {
-    transport::Transport* transport = nullptr;  ///< transport to sleep in; null: none can
+    transport::Sleeper* sleeper = nullptr;  ///< of the transport to sleep in; null: none can
     std::array<int, transport::kMaxDescriptors> descriptors{};
     std::size_t count = 0;         ///< number of descriptors
     bool has_unwakeable = false;   ///< true if some packets do not wake the thread
@@ -108,8 +108,8 @@ class WaitLoop final : public CoreLoad {
   bool is_polled_by_others();
   /// Yield or sleep, after polling in vain for a moment.
   void yield_or_sleep(Backoff& backoff, Backoff::Step step, WaitSubject& subject,
-                      const transport::Transport::LastCheck& last_check);
-  void sleep_once(Backoff& backoff, const transport::Transport::LastCheck& last_check);
+                      const transport::Sleeper::LastCheck& last_check);
+  void sleep_once(Backoff& backoff, const transport::Sleeper::LastCheck& last_check);
   void run_pre_sleep_work();
   WaitSet make_wait_set();
 

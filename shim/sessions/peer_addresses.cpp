@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shim/sessions/liveness_probe.hpp"
+#include "shim/transport/fabric.hpp"
 #include "shim/transport/net/address.hpp"
 
 namespace shim::sessions {
@@ -34,9 +35,10 @@ transport::FabricResult PeerAddresses::open_fabric() {
                     "libfabric provider " + settings.provider +
                         " cannot match messages on this system (INTERSESSION_MATCHING); "
                         "Intersession matches them");
-  if (opened && !(*opened)->warning().empty() &&
+  const transport::Fabric* fabric = opened ? (*opened)->fabric() : nullptr;
+  if (fabric != nullptr && !fabric->warning().empty() &&
       spec_.node.location().slot_of(spec_.bootstrap.job().rank) == 0)  // once per node
-    spec_.log.write(base::LogLevel::warn, std::string((*opened)->warning()));
+    spec_.log.write(base::LogLevel::warn, std::string(fabric->warning()));
   return opened;
 }
 

@@ -17,6 +17,7 @@ class Scripted final : public transport::Transport {
   std::deque<transport::Bytes> incoming;
 
   std::string_view name() const override { return "scripted"; }
+  transport::Reach reach() const override { return transport::Reach::node; }
   std::size_t max_packet_bytes() const override { return 4096; }
   transport::Bytes address() const override { return transport::Bytes(1); }
   base::Result<transport::Link*> open(transport::ConstSpan) override { return &link_; }
@@ -31,13 +32,7 @@ class Scripted final : public transport::Transport {
     if (!is_placed(packet, sink)) sink.on_packet(packet);
     return 1;
   }
-  base::Result<transport::Attempt> try_read(transport::Link&, std::uint64_t,
-                                            std::span<std::byte>) override {
-    return transport::Attempt::unsupported;
-  }
   bool is_flushed() const override { return true; }
-  bool can_sleep() const override { return false; }
-  void sleep(std::int64_t, const LastCheck&, std::span<const int>) override {}
   const Counts& counts() const override { return counts_; }
 
  private:

@@ -37,6 +37,13 @@ int new_log() {
 
 const types::Type& int64() { return *types::find_predefined("MPI_INT64_T"); }
 
+/// Let reads require a registration, as those over libfabric do.
+transport::LoopFaults as_fabric(transport::LoopFaults faults) {
+  if (faults.reads == transport::LoopFaults::Reads::work)
+    faults.reads = transport::LoopFaults::Reads::offered;
+  return faults;
+}
+
 }  // namespace
 
 Ranks range(int first, int last, int stride) {
@@ -59,7 +66,7 @@ Cluster::Cluster(World world, base::Settings settings, transport::LoopFaults fau
       log_descriptor_(new_log()),
       launcher_(bootstrap::inmem::Launcher::start(std::move(world))),
       faults_(faults),
-      network_(faults) {
+      network_(as_fabric(faults)) {
   for (int rank = 0; rank < size_; ++rank) histories_.push_back(std::make_shared<ProcessHistory>());
 }
 

@@ -183,6 +183,7 @@ TEST_P(Survivors, AcknowledgeInTheOrderOfFailures) {
 class FailingTransport final : public transport::Transport {
  public:
   std::string_view name() const override { return "failing"; }
+  transport::Reach reach() const override { return transport::Reach::node; }
   std::size_t max_packet_bytes() const override { return 1024; }
   transport::Bytes address() const override { return {}; }
   base::Result<transport::Link*> open(transport::ConstSpan) override { return error(); }
@@ -194,13 +195,7 @@ class FailingTransport final : public transport::Transport {
     if (is_failing) return error();
     return 0;
   }
-  base::Result<transport::Attempt> try_read(transport::Link&, std::uint64_t,
-                                            std::span<std::byte>) override {
-    return transport::Attempt::unsupported;
-  }
   bool is_flushed() const override { return true; }
-  bool can_sleep() const override { return false; }
-  void sleep(std::int64_t, const LastCheck&, std::span<const int>) override {}
   const Counts& counts() const override { return counts_; }
 
   bool is_failing = false;

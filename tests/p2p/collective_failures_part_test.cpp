@@ -170,8 +170,7 @@ TEST_F(CollectiveFailuresPart, RevocationEndsAllOperations) {
 TEST_F(CollectiveFailuresPart, RevokedSendThatReceiverMayReadEndsWithAnswer) {
   StubTransport transport;
   start_send();
-  send.peer->transport = &transport;
-  send.peer->link = &transport.link;
+  transport.connect(*send.peer);
   send.is_long = true;
   send.id = send_ids.add(send);
   part.revoke(context);

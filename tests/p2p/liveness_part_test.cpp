@@ -35,8 +35,7 @@ struct LivenessPart : testing::Test {
   LivenessPart() {
     contexts.add(context);
     transports.add(transport);
-    one.transport = &transport;
-    one.link = &transport.link;
+    transport.connect(one);
   }
   ~LivenessPart() override {
     if (receive.posted) ends.end(receive, {}, std::nullopt);

@@ -32,6 +32,7 @@ class MatchingTransport final : public transport::Transport,
 
   // --- Transport
   std::string_view name() const override { return "matching"; }
+  transport::Reach reach() const override { return lower_->reach(); }
   std::size_t max_packet_bytes() const override {
     return lower_->max_packet_bytes() - sizeof(Front);
   }
@@ -44,21 +45,11 @@ class MatchingTransport final : public transport::Transport,
     return send({}, to, header, payload);
   }
   base::Result<int> poll(transport::Sink& sink) override;
-  base::Result<transport::Attempt> try_read(transport::Link& link, std::uint64_t address,
-                                            std::span<std::byte> into) override {
-    return lower_->try_read(link, address, into);
-  }
-  bool is_gone(const transport::Link& link) const override { return lower_->is_gone(link); }
-  bool has_lost_packets(const transport::Link& link) const override {
-    return lower_->has_lost_packets(link);
-  }
-  bool any_lost_packets() const override { return lower_->any_lost_packets(); }
   bool is_flushed() const override { return lower_->is_flushed(); }
-  bool can_sleep() const override { return false; }
-  void sleep(std::int64_t nanoseconds, const LastCheck& last_check, std::span<const int>) override {
-    lower_->sleep(nanoseconds, last_check, {});
-  }
   const Counts& counts() const override { return lower_->counts(); }
+  transport::RemoteReads* remote_reads() override { return lower_->remote_reads(); }
+  transport::FailureDetector* failure_detector() override { return lower_->failure_detector(); }
+  transport::LossDetector* loss_detector() override { return lower_->loss_detector(); }
   transport::Matcher* matcher() override { return this; }
   bool may_match() const override { return true; }
 

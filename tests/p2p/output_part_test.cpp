@@ -26,8 +26,7 @@ class RecordedLinks final : public RouteRequests, public PeerFailures {
 struct OutputPart : testing::Test {
   OutputPart() {
     transports.add(transport);
-    one.transport = &transport;
-    one.link = &transport.link;
+    transport.connect(one);
     send.header.kind = wire::PacketType::eager_numbered;
     start_send();
   }
@@ -94,12 +93,12 @@ TEST_F(OutputPart, PacketsLeaveInOrderOnceThereIsSpace) {
 }
 
 TEST_F(OutputPart, PacketWithoutLinkAsksForRoute) {
-  one.link = nullptr;
+  one.drop_link();
   transmit_message();
   EXPECT_THAT(links.routes, ElementsAre(&one));
   EXPECT_FALSE(part.has_waiting());
   EXPECT_EQ(part.push(one), 0);
-  one.link = &transport.link;
+  transport.connect(one);
   part.resume(one);
   EXPECT_TRUE(part.has_waiting());
   EXPECT_EQ(part.push_all(), 1);

@@ -20,6 +20,7 @@
 #include "shim/p2p/p2p.hpp"
 #include "shim/p2p/services.hpp"
 #include "shim/transport/matching.hpp"
+#include "shim/transport/optional_interfaces.hpp"
 
 namespace shim::p2p {
 
@@ -45,9 +46,15 @@ inline ContextSpec spec_of(int size, std::uint32_t base = 100) {
 }
 
 /// A transport whose polls return the numbers that the test sets; records sent packets.
-class StubTransport final : public transport::Transport {
+class StubTransport final : public transport::Transport,
+                            private transport::RemoteReads,
+                            private transport::CooperativeWrites,
+                            private transport::FailureDetector,
+                            private transport::LossDetector,
+                            private transport::Sleeper {
  public:
   std::string_view name() const override { return "stub"; }
+  transport::Reach reach() const override { return transport::Reach::node; }
   std::size_t max_packet_bytes() const override { return 1024; }
   transport::Bytes address() const override { return {}; }
   base::Result<transport::Link*> open(transport::ConstSpan) override { return &link; }
@@ -63,6 +70,31 @@ class StubTransport final : public transport::Transport {
     for (const transport::Bytes& packet : std::exchange(arriving, {})) sink.on_packet(packet);
     return packets;
   }
+  bool is_flushed() const override { return flushed; }
+  const Counts& counts() const override { return counts_; }
+  transport::Matcher* matcher() override { return matches; }
+  bool may_match() const override { return matches != nullptr; }
+  transport::RemoteReads* remote_reads() override { return this; }
+  transport::CooperativeWrites* cooperative_writes() override { return this; }
+  transport::FailureDetector* failure_detector() override { return this; }
+  transport::LossDetector* loss_detector() override { return this; }
+  transport::Sleeper* sleeper() override { return this; }
+
+  /// Give the peer the link.
+  void connect(Peer& peer) { peer.set_link(*this, interfaces_, link); }
+
+  transport::Matcher* matches = nullptr;
+  transport::Link link;
+  transport::Attempt attempt = transport::Attempt::done;
+  transport::Attempt reading = transport::Attempt::unsupported;
+  transport::CooperativeCopy* copy = nullptr;
+  std::vector<transport::Bytes> sent, arriving;
+  transport::ShutdownNotice notice = transport::ShutdownNotice::not_expected;
+  int polls = 0, packets = 0, sleeps = 0;
+  std::function<void()> on_poll;  ///< called by each poll; may be empty
+  bool flushed = true, gone = false, lost_packets = false, fails = false;
+
+ private:
   /// The other process's memory is this process's.
   base::Result<transport::Attempt> try_read(transport::Link&, std::uint64_t address,
                                             std::span<std::byte> into) override {
@@ -79,34 +111,22 @@ class StubTransport final : public transport::Transport {
   transport::CooperativeCopy* cooperative_copy_from(transport::Link&) override { return copy; }
   transport::CooperativeCopy* cooperative_copy_to(transport::Link&) override { return copy; }
   bool is_gone(const transport::Link&) const override { return gone; }
+  std::string_view gone_reason(const transport::Link&) const override { return {}; }
   transport::ShutdownNotice shutdown_notice(const transport::Link&) const override {
     return notice;
   }
   bool has_lost_packets(const transport::Link&) const override { return lost_packets; }
   bool any_lost_packets() const override { return lost_packets; }
-  bool is_flushed() const override { return flushed; }
-  bool can_sleep() const override { return true; }
+  void probe_losses() override {}
   void sleep(std::int64_t, const LastCheck& last_check, std::span<const int>) override {
     ++sleeps;
     last_check();
   }
-  const Counts& counts() const override { return counts_; }
-  transport::Matcher* matcher() override { return matches; }
-  bool may_match() const override { return matches != nullptr; }
+  bool may_wait_for_descriptors() override { return false; }
+  int descriptor() const override { return -1; }
 
-  transport::Matcher* matches = nullptr;
-  transport::Link link;
-  transport::Attempt attempt = transport::Attempt::done;
-  transport::Attempt reading = transport::Attempt::unsupported;
-  transport::CooperativeCopy* copy = nullptr;
-  std::vector<transport::Bytes> sent, arriving;
-  transport::ShutdownNotice notice = transport::ShutdownNotice::not_expected;
-  int polls = 0, packets = 0, sleeps = 0;
-  std::function<void()> on_poll;  ///< called by each poll; may be empty
-  bool flushed = true, gone = false, lost_packets = false, fails = false;
-
- private:
   Counts counts_;
+  transport::OptionalInterfaces interfaces_{*this};
 };
 
 /// A sink for transports whose packets do not matter.

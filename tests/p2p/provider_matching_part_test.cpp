@@ -61,8 +61,7 @@ struct ProviderMatchingPart : testing::Test {
   ProviderMatchingPart() {
     transport.matches = &matcher;
     transports.add(transport);
-    one.transport = &transport;
-    one.link = &transport.link;
+    transport.connect(one);
   }
   ~ProviderMatchingPart() override {
     for (ReceiveRequest* each : {&from_one, &from_any}) {

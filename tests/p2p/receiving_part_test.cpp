@@ -53,8 +53,7 @@ struct ReceivingPart : testing::Test, transport::Sink {
   ReceivingPart() {
     contexts.add(context);
     transports.add(transport);
-    one.transport = &transport;
-    one.link = &transport.link;
+    transport.connect(one);
     part = make(false);
   }
   ~ReceivingPart() override {

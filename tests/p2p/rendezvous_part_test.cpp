@@ -31,8 +31,7 @@ constexpr std::size_t kLongBytes = 3000;
 /// A link to process 1, a long message to it and one from it.
 struct RendezvousPart : testing::Test {
   RendezvousPart() {
-    one.transport = &transport;
-    one.link = &transport.link;
+    transport.connect(one);
     ends.forget = [this](ReceiveRequest& request) { part.forget(request); };
     message.fill(std::byte{7});
   }

@@ -34,8 +34,7 @@ class RecordedAnnouncements final : public LongSends, public TransportPolling {
 /// A communicator of three processes at rank 0, and a link to rank 1.
 struct SendingPart : testing::Test {
   SendingPart() {
-    one.transport = &transport;
-    one.link = &transport.link;
+    transport.connect(one);
     limits.set(one);
   }
   ~SendingPart() override {

@@ -37,8 +37,7 @@ struct SharedCopiesPart : testing::Test {
   SharedCopiesPart() : message(kMessageBytes, std::byte{7}), buffer(kMessageBytes) {
     transport.copy = &descriptor;
     transport.reading = transport::Attempt::done;
-    one.transport = &transport;
-    one.link = &transport.link;
+    transport.connect(one);
     for (ReceiveRequest* each : {&receive, &second}) {
       each->peer = &one;
       each->wanted = kMessageBytes;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "shim/transport/self/self.hpp"
+#include "shim/transport/sleeper.hpp"
 #include "tests/base/deep_stack.hpp"
 #include "tests/p2p/world.hpp"
 
@@ -12,9 +13,10 @@ namespace shim::p2p {
 namespace {
 
 /// A transport to this process that can throw.
-class ThrowingTransport final : public transport::Transport {
+class ThrowingTransport final : public transport::Transport, private transport::Sleeper {
  public:
   std::string_view name() const override { return "throwing"; }
+  transport::Reach reach() const override { return self_->reach(); }
   std::size_t max_packet_bytes() const override { return self_->max_packet_bytes(); }
   transport::Bytes address() const override { return self_->address(); }
   base::Result<transport::Link*> open(transport::ConstSpan address) override {
@@ -28,22 +30,22 @@ class ThrowingTransport final : public transport::Transport {
     if (std::exchange(throws_in_poll, false)) throw std::bad_alloc();
     return self_->poll(sink);
   }
-  base::Result<transport::Attempt> try_read(transport::Link& link, std::uint64_t address,
-                                            std::span<std::byte> into) override {
-    return self_->try_read(link, address, into);
-  }
   bool is_flushed() const override { return self_->is_flushed(); }
-  bool can_sleep() const override { return true; }
-  void sleep(std::int64_t nanoseconds, const LastCheck& last_check,
-             std::span<const int> descriptors) override {
-    if (std::exchange(throws_in_sleep, false)) throw std::bad_alloc();
-    self_->sleep(nanoseconds, last_check, descriptors);
-  }
   const Counts& counts() const override { return self_->counts(); }
+  transport::RemoteReads* remote_reads() override { return self_->remote_reads(); }
+  transport::Sleeper* sleeper() override { return this; }
 
   bool throws_in_poll = false, throws_in_sleep = false;
 
  private:
+  void sleep(std::int64_t nanoseconds, const LastCheck& last_check,
+             std::span<const int> descriptors) override {
+    if (std::exchange(throws_in_sleep, false)) throw std::bad_alloc();
+    self_->sleeper()->sleep(nanoseconds, last_check, descriptors);
+  }
+  bool may_wait_for_descriptors() override { return false; }
+  int descriptor() const override { return -1; }
+
   std::unique_ptr<transport::Transport> self_ = transport::make_self();
 };
 

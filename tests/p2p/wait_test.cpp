@@ -67,11 +67,12 @@ TEST_F(SleepingEngine, OneThreadIsNotCountedTwice) {
 }
 
 /// A transport without packets that records how threads sleep on it.
-class IdleTransport : public transport::Transport {
+class IdleTransport : public transport::Transport, public transport::Sleeper {
  public:
   IdleTransport(std::string_view name, bool wakes, int descriptor)
       : name_(name), wakes_(wakes), descriptor_(descriptor) {}
   std::string_view name() const override { return name_; }
+  transport::Reach reach() const override { return transport::Reach::node; }
   std::size_t max_packet_bytes() const override { return 1024; }
   transport::Bytes address() const override { return {}; }
   base::Result<transport::Link*> open(transport::ConstSpan) override {
@@ -82,12 +83,8 @@ class IdleTransport : public transport::Transport {
     return transport::Attempt::again;
   }
   base::Result<int> poll(transport::Sink&) override { return 0; }
-  base::Result<transport::Attempt> try_read(transport::Link&, std::uint64_t,
-                                            std::span<std::byte>) override {
-    return transport::Attempt::unsupported;
-  }
   bool is_flushed() const override { return true; }
-  bool can_sleep() const override { return wakes_; }
+  transport::Sleeper* sleeper() override { return wakes_ || descriptor_ >= 0 ? this : nullptr; }
   bool may_wait_for_descriptors() override { return wakes_; }
   int descriptor() const override { return descriptor_; }
   void sleep(std::int64_t nanoseconds, const LastCheck&,

@@ -96,10 +96,11 @@ std::unique_ptr<Rig> make_net_rig(const NetSettings& settings, int size, std::st
 
 /// The transport between nodes, with an in-memory fabric.
 std::unique_ptr<Rig> make_net_rig_with_fabric(int size, std::string& reason) {
-  auto network = std::make_shared<LoopNetwork>();
+  const LoopFaults faults{.reads = LoopFaults::Reads::offered};
+  auto network = std::make_shared<LoopNetwork>(faults);
   return make_net_rig({.interface = "lo",
                        .open_fabric = [network] { return network->add(); },
-                       .max_packet_bytes = LoopFaults().max_packet_bytes},
+                       .max_packet_bytes = faults.max_packet_bytes},
                       size, reason);
 }
 

@@ -9,6 +9,10 @@
 #include <thread>
 
 #include "shim/base/clock.hpp"
+#include "shim/transport/receive_in_place.hpp"
+#include "shim/transport/registered_reads.hpp"
+#include "shim/transport/remote_reads.hpp"
+#include "shim/transport/sleeper.hpp"
 #include "tests/transport/rig.hpp"
 
 namespace shim::transport::testing {
@@ -207,11 +211,14 @@ TEST_P(Conformance, FrontPacketIsPolledUnlessDropped) {
   }
   poll_until(1);
   const auto polled_before = static_cast<std::ptrdiff_t>(polled.packets.size());
-  for (ConstSpan front = receiver.front(sender); !front.empty(); front = receiver.front(sender)) {
-    seen.on_packet(front);
-    ASSERT_EQ(receiver.front(sender).data(), front.data());
-    receiver.drop_front(sender, front);
-    if (seen.packets.size() == 2) break;
+  if (ReceiveInPlace* in_place = receiver.receive_in_place()) {
+    for (ConstSpan front = in_place->front(sender); !front.empty();
+         front = in_place->front(sender)) {
+      seen.on_packet(front);
+      ASSERT_EQ(in_place->front(sender).data(), front.data());
+      in_place->drop_front(sender, front);
+      if (seen.packets.size() == 2) break;
+    }
   }
   poll_until(kPackets);
   std::vector<Bytes> all = polled.packets;
@@ -359,11 +366,13 @@ TEST_P(Conformance, FlushedPacketsOutliveTheSender) {
 
 TEST_P(Conformance, ReadsReturnTheBytesOrUnsupported) {
   SET_UP_OR_SKIP(2);
+  RemoteReads* reads = rig_->at(0).remote_reads();
+  if (reads == nullptr) GTEST_SKIP() << "has no single-copy reads";
   std::vector<std::byte> theirs = body_of(3, 1 << 20);
   std::vector<std::byte> ours(theirs.size());
   auto address = reinterpret_cast<std::uint64_t>(theirs.data());
   for (;;) {
-    auto attempt = rig_->at(0).try_read(party(0).link(size() - 1), address, ours);
+    auto attempt = reads->try_read(party(0).link(size() - 1), address, ours);
     ASSERT_TRUE(attempt) << attempt.error().text();
     if (*attempt == Attempt::unsupported) GTEST_SKIP() << "has no single-copy reads";
     if (*attempt == Attempt::done) break;
@@ -376,15 +385,18 @@ TEST_P(Conformance, ReadsReturnTheBytesOrUnsupported) {
 
 TEST_P(Conformance, OfferedMemoryIsReadOrUnsupported) {
   SET_UP_OR_SKIP(2);
+  RegisteredReads *reads = rig_->at(0).registered_reads(),
+                  *offers = rig_->at(size() - 1).registered_reads();
+  if (reads == nullptr) GTEST_SKIP() << "has no reads of offered memory";
   send(0, size() - 1, 10);  // connects the two transports
   send(size() - 1, 0, 10);
   drain();
   const std::vector<std::byte> theirs = body_of(3, 3'000'001);
   std::vector<std::byte> ours(theirs.size() + 1);
-  auto offer = rig_->at(size() - 1).offer(party(size() - 1).link(0), theirs);
+  auto offer = offers->offer(party(size() - 1).link(0), theirs);
   if (!offer) GTEST_SKIP() << "has no reads of offered memory";
-  auto read = rig_->at(0).begin_read(party(0).link(size() - 1), offer->memory(),
-                                     std::span(ours).first(theirs.size()));
+  auto read = reads->begin_read(party(0).link(size() - 1), offer->memory(),
+                                std::span(ours).first(theirs.size()));
   ASSERT_TRUE(read);
   for (std::size_t came = 0; came != theirs.size();) {
     auto progress = read->progress();
@@ -401,12 +413,15 @@ TEST_P(Conformance, OfferedMemoryIsReadOrUnsupported) {
 
 TEST_P(Conformance, CancelledReadWritesNothingAndPacketsContinue) {
   SET_UP_OR_SKIP(2);
+  RegisteredReads *reads = rig_->at(0).registered_reads(),
+                  *offers = rig_->at(size() - 1).registered_reads();
+  if (reads == nullptr) GTEST_SKIP() << "has no reads of offered memory";
   send(0, size() - 1, 10);
   send(size() - 1, 0, 10);
   drain();
   const std::vector<std::byte> theirs(4'000'000, std::byte{1});
   std::vector<std::byte> ours(theirs.size());
-  auto offer = rig_->at(size() - 1).offer(party(size() - 1).link(0), theirs);
+  auto offer = offers->offer(party(size() - 1).link(0), theirs);
   if (!offer) GTEST_SKIP() << "has no reads of offered memory";
   // A thread polls the other side, as a process would: cancelling may need the other side's polls.
   std::atomic<bool> is_over = false;
@@ -414,7 +429,7 @@ TEST_P(Conformance, CancelledReadWritesNothingAndPacketsContinue) {
     while (!is_over)
       if (party(size() - 1).poll() == 0) std::this_thread::yield();
   });
-  auto read = rig_->at(0).begin_read(party(0).link(size() - 1), offer->memory(), ours);
+  auto read = reads->begin_read(party(0).link(size() - 1), offer->memory(), ours);
   ASSERT_TRUE(read && read->progress());
   read.reset();
   is_over = true;
@@ -457,30 +472,33 @@ TEST_P(Conformance, CountsMatchTheSentPackets) {
 
 TEST_P(Conformance, SleepEndsInTimeWhenNothingComes) {
   SET_UP_OR_SKIP(1);
+  Sleeper* sleeper = rig_->at(0).sleeper();
+  if (sleeper == nullptr) GTEST_SKIP() << "cannot wake a sleeping receiver";
   base::Nanoseconds start = base::now_ns();
-  rig_->at(0).sleep(2'000'000, [] { return false; }, {});
+  sleeper->sleep(2'000'000, [] { return false; }, {});
   EXPECT_LT(base::now_ns() - start, 1'000'000'000);
 }
 
 TEST_P(Conformance, SleepRunsTheLastCheck) {
   SET_UP_OR_SKIP(1);
-  if (!rig_->at(0).can_sleep()) GTEST_SKIP() << "cannot wake a sleeping receiver";
+  Sleeper* sleeper = rig_->at(0).sleeper();
+  if (sleeper == nullptr) GTEST_SKIP() << "cannot wake a sleeping receiver";
   int looks = 0;
   const base::Nanoseconds start = base::now_ns();
-  rig_->at(0).sleep(20'000'000'000, [&] { return ++looks > 0; }, {});
+  sleeper->sleep(20'000'000'000, [&] { return ++looks > 0; }, {});
   EXPECT_EQ(looks, 1);
   EXPECT_LT(base::now_ns() - start, 10'000'000'000);
 }
 
 TEST_P(Conformance, WaitingPacketEndsASleep) {
   SET_UP_OR_SKIP(2);
-  Transport& receiver = rig_->at(size() - 1);
-  if (!receiver.can_sleep()) GTEST_SKIP() << "cannot wake a sleeping receiver";
+  Sleeper* sleeper = rig_->at(size() - 1).sleeper();
+  if (sleeper == nullptr) GTEST_SKIP() << "cannot wake a sleeping receiver";
   send(0, size() - 1, 20);
   drain();  // the two transports are connected from now on
   EXPECT_EQ(party(0).send(size() - 1, 20), Attempt::done);
   base::Nanoseconds start = base::now_ns();
-  receiver.sleep(20'000'000'000, [] { return false; }, {});
+  sleeper->sleep(20'000'000'000, [] { return false; }, {});
   EXPECT_LT(base::now_ns() - start, 10'000'000'000) << "slept although a packet was waiting";
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "shim/transport/remote_reads.hpp"
 #include "tests/transport/rig.hpp"
 
 namespace shim::transport {
@@ -137,10 +138,11 @@ TEST(Loop, ReadsCanBeUnsupportedOrFail) {
   auto address = reinterpret_cast<std::uint64_t>(&there);
   LoopNetwork without({.reads = LoopFaults::Reads::unsupported});
   auto a = without.add();
-  EXPECT_EQ(*a->try_read(**a->open(a->address()), address, {&here, 1}), Attempt::unsupported);
+  EXPECT_EQ(*a->remote_reads()->try_read(**a->open(a->address()), address, {&here, 1}),
+            Attempt::unsupported);
   LoopNetwork failing({.reads = LoopFaults::Reads::fail});
   auto b = failing.add();
-  EXPECT_FALSE(b->try_read(**b->open(b->address()), address, {&here, 1}));
+  EXPECT_FALSE(b->remote_reads()->try_read(**b->open(b->address()), address, {&here, 1}));
   EXPECT_EQ(here, std::byte{0});
 }
 

@@ -16,6 +16,8 @@
 #include "shim/transport/net/address.hpp"
 #include "shim/transport/net/frame.hpp"
 #include "shim/transport/net/seal.hpp"
+#include "shim/transport/setup_path.hpp"
+#include "shim/transport/sleeper.hpp"
 #include "tests/base/open_descriptors.hpp"
 #include "tests/transport/net_rig.hpp"
 
@@ -151,7 +153,7 @@ TEST_F(NetAuthenticationTest, EavesdropperLearnsNoSecretAndCannotReplay) {
   Eavesdropper reader(theirs);
   constexpr std::string_view kSecret = "an address that is sent in a control message";
   Link& to = **one.net->open(reader.address());
-  ASSERT_EQ(*one.net->try_send_ahead(to, text(kSecret), {}), Attempt::done);
+  ASSERT_EQ(*one.net->setup_path()->try_send_ahead(to, text(kSecret), {}), Attempt::done);
   poll_until({&one, &other}, [&] {
     reader.relay();
     return !other.received.empty();
@@ -171,8 +173,9 @@ TEST_F(NetAuthenticationTest, SendsNothingToAServerWithoutTheSecret) {
   auto address = *TcpAddress::from_bytes(impostor.net->address());
   address.cookie += 1;  // now wrong for this server
   Link& to = **one.net->open(address.to_bytes());
-  ASSERT_TRUE(one.net->try_send_ahead(to, text("for the other"), {}));
-  poll_until({&one, &impostor}, [&] { return !one.net->try_send_ahead(to, text("more"), {}); });
+  ASSERT_TRUE(one.net->setup_path()->try_send_ahead(to, text("for the other"), {}));
+  poll_until({&one, &impostor},
+             [&] { return !one.net->setup_path()->try_send_ahead(to, text("more"), {}); });
   EXPECT_TRUE(impostor.received.empty());
 }
 
@@ -230,7 +233,7 @@ TEST_F(NetAuthenticationTest, LimitsDescriptorsOfUnauthenticatedConnections) {
   unauthenticated.add(kClients);
   ASSERT_TRUE(end.poll());
   EXPECT_LE(open_descriptors(), before + kClients + kMaxAtOnce);
-  EXPECT_FALSE(is_readable(end.net->descriptor()))
+  EXPECT_FALSE(is_readable(end.net->sleeper()->descriptor()))
       << "connections not accepted yet would keep the process from sleeping";
   const base::Nanoseconds begin = base::now_ns();
   Link& to = link(other, end);

@@ -17,8 +17,13 @@
 
 #include "shim/base/clock.hpp"
 #include "shim/base/descriptor.hpp"
+#include "shim/transport/failure_detector.hpp"
 #include "shim/transport/net/address.hpp"
 #include "shim/transport/net/frame.hpp"
+#include "shim/transport/presence_detector.hpp"
+#include "shim/transport/setup_path.hpp"
+#include "shim/transport/sleeper.hpp"
+#include "shim/transport/stream_limits.hpp"
 #include "tests/base/open_descriptors.hpp"
 #include "tests/transport/net_rig.hpp"
 
@@ -75,9 +80,10 @@ TEST_F(NetTest, PausesAcceptingWhileOutOfDescriptors) {
     const FewDescriptors only_for_the_caller(1);
     EXPECT_EQ(*one.net->try_send(to, text("hello"), {}), Attempt::again);
     const base::Deadline deadline = base::Deadline::after_seconds(20);
-    while (!is_readable(other.net->descriptor()) && !deadline.passed()) ASSERT_TRUE(one.poll());
+    while (!is_readable(other.net->sleeper()->descriptor()) && !deadline.passed())
+      ASSERT_TRUE(one.poll());
     ASSERT_TRUE(other.poll());
-    EXPECT_FALSE(is_readable(other.net->descriptor()));
+    EXPECT_FALSE(is_readable(other.net->sleeper()->descriptor()));
   }
   poll_until({&one, &other},
              [&] { return *one.net->try_send(to, text("hello"), {}) == Attempt::done; });
@@ -88,17 +94,17 @@ TEST_F(NetTest, PausesAcceptingWhileOutOfDescriptors) {
 TEST_F(NetTest, TcpSendsLongPacketsOnceTheSendBufferFitsThem) {
   End one = make({}), other = make({});
   Link& to = link(one, other);
-  EXPECT_EQ(one.net->long_packet_bytes(to), one.net->max_packet_bytes());
+  EXPECT_EQ(one.net->stream_limits()->long_packet_bytes(to), one.net->max_packet_bytes());
   std::size_t taken = 0;
   const auto send = [&](std::size_t bytes) {
     return (taken += *one.net->try_send(to, Bytes(bytes), {}) == Attempt::done);
   };
   poll_until({&one, &other}, [&] {
-    send(one.net->long_packet_bytes(to));
-    return one.net->long_packet_bytes(to) > one.net->max_packet_bytes();
+    send(one.net->stream_limits()->long_packet_bytes(to));
+    return one.net->stream_limits()->long_packet_bytes(to) > one.net->max_packet_bytes();
   });
   poll_until({&one, &other}, [&] { return other.received.size() == taken; });
-  const std::size_t longest = one.net->long_packet_bytes(to);
+  const std::size_t longest = one.net->stream_limits()->long_packet_bytes(to);
   for (int refused = 0; refused < 10;) {
     const std::size_t before = taken;
     refused += send(longest) == before;
@@ -127,7 +133,8 @@ TEST_F(NetTest, TcpWaitsForAPeerThatDoesNotRead) {
   End one = make({}), other = make({});
   Link& to = link(one, other);
   poll_until({&one, &other}, [&] {
-    return *one.net->try_send_ahead(to, text("a"), {}) == Attempt::done && !other.received.empty();
+    return *one.net->setup_path()->try_send_ahead(to, text("a"), {}) == Attempt::done &&
+           !other.received.empty();
   });
   EXPECT_THAT(user_timeouts(), ::testing::Not(::testing::Contains(0u)));
   poll_until({&one, &other},
@@ -178,26 +185,27 @@ TEST_F(NetTest, TcpReportsAPeerGoneAfterItsDataIsRead) {
   End one = make({}), third = make({});
   std::optional<End> other = make({});
   Link &to = link(one, *other), &to_third = link(one, third);
-  EXPECT_FALSE(one.net->is_gone(to)) << "no connection exists yet";
+  EXPECT_FALSE(one.net->failure_detector()->is_gone(to)) << "no connection exists yet";
   poll_until({&one, &*other},
              [&] { return *one.net->try_send(to, text("a"), {}) == Attempt::done; });
   poll_until({&one, &third},
              [&] { return *one.net->try_send(to_third, text("a"), {}) == Attempt::done; });
   poll_until({&one, &*other}, [&] { return other->received.size() == 1; });
-  EXPECT_FALSE(one.net->is_gone(to));
+  EXPECT_FALSE(one.net->failure_detector()->is_gone(to));
   const Bytes packet(kConnectionPacketBytes);
   std::size_t sent = 0;
   for (; *other->net->try_send(link(*other, one), packet, {}) == Attempt::done; ++sent) {
   }
   EXPECT_GT(sent, 1u);
   other.reset();
-  while (!one.net->is_gone(to)) {
+  while (!one.net->failure_detector()->is_gone(to)) {
     const std::size_t before = one.received.size();
-    ASSERT_NO_FATAL_FAILURE(
-        poll_until({&one}, [&] { return one.received.size() > before || one.net->is_gone(to); }));
+    ASSERT_NO_FATAL_FAILURE(poll_until({&one}, [&] {
+      return one.received.size() > before || one.net->failure_detector()->is_gone(to);
+    }));
   }
   EXPECT_EQ(one.received.size(), sent);
-  EXPECT_FALSE(one.net->is_gone(to_third));
+  EXPECT_FALSE(one.net->failure_detector()->is_gone(to_third));
 }
 
 TEST_F(NetTest, TcpPeerIsPresentWhileAnyConnectionIsOpen) {
@@ -210,9 +218,9 @@ TEST_F(NetTest, TcpPeerIsPresentWhileAnyConnectionIsOpen) {
     return there && back && !one.received.empty() && !other->received.empty();
   });
   Link& to = link(one, *other);
-  EXPECT_FALSE(one.net->is_gone(to));
+  EXPECT_FALSE(one.net->failure_detector()->is_gone(to));
   other.reset();
-  poll_until({&one}, [&] { return one.net->is_gone(to); });
+  poll_until({&one}, [&] { return one.net->failure_detector()->is_gone(to); });
 }
 
 TEST_F(NetTest, PresenceDistinguishesLivePeersFromGonePeers) {
@@ -220,15 +228,16 @@ TEST_F(NetTest, PresenceDistinguishesLivePeersFromGonePeers) {
     End one = has_fabric ? make() : make({});
     std::optional<End> other = has_fabric ? make() : make({});
     Link& to = link(one, *other);
-    EXPECT_EQ(one.net->presence(to), Presence::unknown) << "no connection exists yet";
-    ASSERT_TRUE(one.net->try_send_ahead(to, text("a"), {}));
+    EXPECT_EQ(one.net->presence_detector()->presence(to), Presence::unknown)
+        << "no connection exists yet";
+    ASSERT_TRUE(one.net->setup_path()->try_send_ahead(to, text("a"), {}));
     poll_until({&one, &*other}, [&] { return other->received.size() == 1; });
-    EXPECT_EQ(one.net->presence(to), Presence::present);
+    EXPECT_EQ(one.net->presence_detector()->presence(to), Presence::present);
     other.reset();
     const Bytes more(1024);
     poll_until({&one}, [&] {
-      (void)one.net->try_send_ahead(to, more, {});
-      return one.net->presence(to) == Presence::gone;
+      (void)one.net->setup_path()->try_send_ahead(to, more, {});
+      return one.net->presence_detector()->presence(to) == Presence::gone;
     });
   }
 }
@@ -238,9 +247,10 @@ TEST_F(NetTest, RefusedConnectMeansGone) {
   std::optional<End> other = make({});
   Link& to = link(one, *other);
   other.reset();
-  ASSERT_TRUE(one.net->try_send_ahead(to, text("a"), {}));
-  poll_until({&one}, [&] { return one.net->presence(to) != Presence::unknown; });
-  EXPECT_EQ(one.net->presence(to), Presence::gone_if_local)
+  ASSERT_TRUE(one.net->setup_path()->try_send_ahead(to, text("a"), {}));
+  poll_until({&one},
+             [&] { return one.net->presence_detector()->presence(to) != Presence::unknown; });
+  EXPECT_EQ(one.net->presence_detector()->presence(to), Presence::gone_if_local)
       << "another machine may have an equal local address";
 }
 
@@ -250,8 +260,8 @@ TEST_F(NetTest, UnreachableConnectMeansUnknown) {
   const TcpAddress nowhere{
       .cookie = 1, .port = 1, .addresses = {{.bytes = {127, 0, 0, 1}}, {.bytes = {224, 0, 0, 1}}}};
   Link& to = **one.net->open(nowhere.to_bytes());
-  poll_until({&one}, [&] { return !one.net->try_send_ahead(to, text("a"), {}); });
-  EXPECT_EQ(one.net->presence(to), Presence::unknown);
+  poll_until({&one}, [&] { return !one.net->setup_path()->try_send_ahead(to, text("a"), {}); });
+  EXPECT_EQ(one.net->presence_detector()->presence(to), Presence::unknown);
 }
 
 TEST(IpAddressTest, LocalAddressesAreRecognised) {
@@ -268,8 +278,8 @@ TEST_F(NetTest, ClosingAnUnusedConnectionDoesNotMeanGone) {
   poll_until({&one, &other},
              [&] { return *one.net->try_send(to, text("there"), {}) == Attempt::done; });
   poll_until({&one, &other}, [&] { return open_descriptors() == before; });
-  EXPECT_FALSE(one.net->is_gone(to));
-  EXPECT_FALSE(other.net->is_gone(link(other, one)));
+  EXPECT_FALSE(one.net->failure_detector()->is_gone(to));
+  EXPECT_FALSE(other.net->failure_detector()->is_gone(link(other, one)));
 }
 
 // The fabric does not report the exit.
@@ -281,14 +291,16 @@ TEST_F(NetTest, FabricPeerThatHasEndedIsDetectedByConnecting) {
              [&] { return *one.net->try_send(to, text("there"), {}) == Attempt::done; });
   poll_until({&one, &*other}, [&] { return other->received.size() == 1; });
   for (int i = 0; i < 500; ++i) {
-    for (Link* each : {&to, &to_silent, &to_third}) EXPECT_FALSE(one.net->is_gone(*each));
-    EXPECT_FALSE(other->net->is_gone(link(*other, one)));
+    for (Link* each : {&to, &to_silent, &to_third})
+      EXPECT_FALSE(one.net->failure_detector()->is_gone(*each));
+    EXPECT_FALSE(other->net->failure_detector()->is_gone(link(*other, one)));
     for (End* end : {&one, &*other, &third}) ASSERT_TRUE(end->poll());
   }
   other.reset();
-  poll_until({&one, &third}, [&] { return one.net->is_gone(to); });
-  EXPECT_FALSE(one.net->is_gone(to_third));
-  EXPECT_FALSE(one.net->is_gone(to_silent)) << "a peer that only does not poll is not gone";
+  poll_until({&one, &third}, [&] { return one.net->failure_detector()->is_gone(to); });
+  EXPECT_FALSE(one.net->failure_detector()->is_gone(to_third));
+  EXPECT_FALSE(one.net->failure_detector()->is_gone(to_silent))
+      << "a peer that only does not poll is not gone";
   EXPECT_EQ(third.received.size() + silent.received.size(), 0u);
 }
 
@@ -306,11 +318,13 @@ TEST_F(NetTest, FabricRequestFailsIfThePeerHasNoFabric) {
 
 TEST_F(NetTest, ControlPacketsOpenNoFabric) {
   End one = make(), other = make();
-  EXPECT_EQ(*one.net->try_send_ahead(link(one, other), text("a"), text("b")), Attempt::done);
-  EXPECT_EQ(*one.net->try_send_ahead(link(one, other), text("c"), {}), Attempt::done);
+  EXPECT_EQ(*one.net->setup_path()->try_send_ahead(link(one, other), text("a"), text("b")),
+            Attempt::done);
+  EXPECT_EQ(*one.net->setup_path()->try_send_ahead(link(one, other), text("c"), {}), Attempt::done);
   poll_until({&one, &other}, [&] { return other.received.size() == 2; });
   EXPECT_THAT(other.received, ElementsAre("ab", "c"));
-  EXPECT_EQ(*other.net->try_send_ahead(link(other, one), text("d"), {}), Attempt::done);
+  EXPECT_EQ(*other.net->setup_path()->try_send_ahead(link(other, one), text("d"), {}),
+            Attempt::done);
   poll_until({&one, &other}, [&] { return one.received.size() == 1; });
   EXPECT_EQ(fabrics_, 0);
   EXPECT_EQ(one.net->counts().tcp_connections, 1u);
@@ -342,7 +356,8 @@ TEST_F(NetTest, ClosesAConnectionThatOnlyOpenedTheFabric) {
     return *other.net->try_send(link(other, one), text("back"), {}) == Attempt::done;
   });
   poll_until({&one, &other}, [&] { return open_descriptors() == before; });
-  EXPECT_EQ(*one.net->try_send_ahead(link(one, other), text("ahead"), {}), Attempt::done)
+  EXPECT_EQ(*one.net->setup_path()->try_send_ahead(link(one, other), text("ahead"), {}),
+            Attempt::done)
       << "a new connection must be possible";
   poll_until({&one, &other},
              [&] { return other.received.size() == 2 && one.received.size() == 1; });
@@ -414,7 +429,7 @@ TEST_F(NetTest, UsesThePeersConnectionIfItsOwnAttemptsFail) {
     SilentListener wrong;
     Link& to = **one.net->open(wrong.address_for(other.net->address()));
     const auto send = [&](std::string_view what) {
-      return is_ahead ? one.net->try_send_ahead(to, text(what), {})
+      return is_ahead ? one.net->setup_path()->try_send_ahead(to, text(what), {})
                       : one.net->try_send(to, text(what), {});
     };
     EXPECT_EQ(*send("first"), is_ahead ? Attempt::done : Attempt::again);
@@ -429,7 +444,8 @@ TEST_F(NetTest, UsesThePeersConnectionIfItsOwnAttemptsFail) {
       return !sent || *sent == Attempt::done;
     });
     poll_until({&one, &other}, [&] {
-      return one.net->presence(to) != Presence::present || !other.received.empty();
+      return one.net->presence_detector()->presence(to) != Presence::present ||
+             !other.received.empty();
     });
     ASSERT_FALSE(other.received.empty());
     EXPECT_EQ(other.received.front(), is_ahead ? "first" : "there");
@@ -470,18 +486,20 @@ TEST_F(NetTest, FabricOpenFailureFailsBothEnds) {
   EXPECT_THAT(sent.error().text(), HasSubstr("no cable"));
   EXPECT_THAT(other.net->try_send(link(other, one), text("x"), {}).error().text(),
               HasSubstr("no cable"));
-  EXPECT_EQ(*one.net->try_send_ahead(link(one, other), text("still"), {}), Attempt::done);
+  EXPECT_EQ(*one.net->setup_path()->try_send_ahead(link(one, other), text("still"), {}),
+            Attempt::done);
   poll_until({&one, &other}, [&] { return !other.received.empty(); });
 }
 
 TEST_F(NetTest, EndedProcessIsGone) {
   End one = make(), other = make();
   Link& to = link(one, other);
-  EXPECT_EQ(*one.net->try_send_ahead(to, text("a"), {}), Attempt::done);
+  EXPECT_EQ(*one.net->setup_path()->try_send_ahead(to, text("a"), {}), Attempt::done);
   poll_until({&one, &other}, [&] { return other.received.size() == 1; });
   other.net.reset();
   base::Result<Attempt> sent = Attempt::done;
-  poll_until({&one}, [&] { return !(sent = one.net->try_send_ahead(to, text("b"), {})); });
+  poll_until({&one},
+             [&] { return !(sent = one.net->setup_path()->try_send_ahead(to, text("b"), {})); });
   EXPECT_EQ(sent.error().error_class(), base::ErrorClass::proc_aborted);
   poll_until({&one}, [&] { return one.net->is_flushed(); });
 }
@@ -490,14 +508,15 @@ TEST_F(NetTest, EndedProcessIsGone) {
 TEST_F(NetTest, FlushedDataArrivesAfterTheSenderEnds) {
   End one = make(), other = make();
   Link& to = link(one, other);
-  EXPECT_EQ(*one.net->try_send_ahead(to, text("hello"), {}), Attempt::done);
-  EXPECT_EQ(*other.net->try_send_ahead(link(other, one), text("hello"), {}), Attempt::done);
+  EXPECT_EQ(*one.net->setup_path()->try_send_ahead(to, text("hello"), {}), Attempt::done);
+  EXPECT_EQ(*other.net->setup_path()->try_send_ahead(link(other, one), text("hello"), {}),
+            Attempt::done);
   poll_until({&one, &other}, [&] { return !other.received.empty() && !one.received.empty(); });
-  EXPECT_EQ(*other.net->try_send_ahead(link(other, one), text("never read"), {}),
+  EXPECT_EQ(*other.net->setup_path()->try_send_ahead(link(other, one), text("never read"), {}),
             Attempt::done);  // unread data make TCP reset the connection when it is closed
   const std::string body(kPacketBytes / 2, 'x');
   for (int i = 0; i < 4; ++i)
-    EXPECT_EQ(*one.net->try_send_ahead(to, text(body), {}), Attempt::done);
+    EXPECT_EQ(*one.net->setup_path()->try_send_ahead(to, text(body), {}), Attempt::done);
   while (!one.net->is_flushed()) std::this_thread::yield();
   one.net.reset();
   poll_until({&other}, [&] { return other.received.size() == 5; });
@@ -531,7 +550,7 @@ TEST_F(NetTest, AcceptsManyPeersAtOnce) {
   std::vector<End> callers;
   for (std::size_t i = 0; i < kCallers; ++i) callers.push_back(make({}));
   for (End& caller : callers)
-    ASSERT_TRUE(caller.net->try_send_ahead(link(caller, end), text("hello"), {}));
+    ASSERT_TRUE(caller.net->setup_path()->try_send_ahead(link(caller, end), text("hello"), {}));
   std::vector<End*> all{&end};
   for (End& caller : callers) all.push_back(&caller);
   poll_until(all, [&] { return end.received.size() == kCallers; });
@@ -557,7 +576,7 @@ TEST_F(NetTest, TriesAddressesInTurn) {
   unused.is_v6 = true;
   address.addresses.insert(address.addresses.begin(), unused);
   Link& to = **one.net->open(address.to_bytes());
-  EXPECT_EQ(*one.net->try_send_ahead(to, text("a"), {}), Attempt::done);
+  EXPECT_EQ(*one.net->setup_path()->try_send_ahead(to, text("a"), {}), Attempt::done);
   poll_until({&one, &other}, [&] { return other.received.size() == 1; });
 }
 

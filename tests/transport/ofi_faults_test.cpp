@@ -7,8 +7,11 @@
 #include <optional>
 
 #include "shim/base/clock.hpp"
+#include "shim/transport/failure_detector.hpp"
+#include "shim/transport/loss_detector.hpp"
 #include "shim/transport/matching.hpp"
 #include "shim/transport/ofi/ofi.hpp"
+#include "shim/transport/registered_reads.hpp"
 #include "tests/transport/fault_injection.hpp"
 #include "tests/transport/large_buffer_network.hpp"
 #include "tests/transport/rig.hpp"
@@ -79,8 +82,8 @@ struct FaultyPair {
   /// Probe for losses, as a thread that waits for the second endpoint, until the peer is gone.
   void wait_until_gone() {
     poll_until([&] {
-      here->probe_losses();
-      return here->is_gone(*link);
+      here->loss_detector()->probe_losses();
+      return here->failure_detector()->is_gone(*link);
     });
   }
   /// Send one packet to connect the two endpoints.
@@ -141,10 +144,10 @@ TEST_P(OfiRefusals, ReadsAreRetried) {
   pair.connect();
   const std::vector<std::byte> theirs = body_of(1, 1'000'000);
   std::vector<std::byte> ours(theirs.size());
-  auto offer = pair.there->offer(*pair.back, theirs);
+  auto offer = pair.there->registered_reads()->offer(*pair.back, theirs);
   ASSERT_TRUE(offer);
   pair.refused = Call::read;
-  auto read = pair.here->begin_read(*pair.link, offer->memory(), ours);
+  auto read = pair.here->registered_reads()->begin_read(*pair.link, offer->memory(), ours);
   for (int i = 0; i < 50; ++i) EXPECT_EQ(*read->progress(), 0u);
   pair.refused.reset();
   pair.poll_until([&] { return *read->progress() == ours.size(); });
@@ -162,18 +165,18 @@ TEST(OfiFaults, UnregistrableMemoryIsNotOffered) {
   FaultyPair pair;
   const std::vector<std::byte> memory(100);
   pair.refused = Call::register_memory;
-  EXPECT_FALSE(pair.here->offer(*pair.link, memory));
+  EXPECT_FALSE(pair.here->registered_reads()->offer(*pair.link, memory));
   pair.refused.reset();
-  EXPECT_TRUE(pair.here->offer(*pair.link, memory));
+  EXPECT_TRUE(pair.here->registered_reads()->offer(*pair.link, memory));
 }
 
 TEST(OfiFaults, FailedReadIsReportedAndMessagesContinue) {
   FaultyPair pair{.code = -FI_EINVAL};
   pair.connect();
   std::vector<std::byte> memory(100), ours(100);
-  auto offer = pair.there->offer(*pair.back, memory);
+  auto offer = pair.there->registered_reads()->offer(*pair.back, memory);
   pair.refused = Call::read;
-  auto read = pair.here->begin_read(*pair.link, offer->memory(), ours);
+  auto read = pair.here->registered_reads()->begin_read(*pair.link, offer->memory(), ours);
   auto progress = read->progress();
   ASSERT_FALSE(progress);
   EXPECT_EQ(progress.error().error_class(), ErrorClass::other);
@@ -185,8 +188,8 @@ TEST(OfiFaults, WithdrawnMemoryIsNotRead) {
   FaultyPair pair;
   pair.connect();
   std::vector<std::byte> memory(100), ours(100);
-  const RemoteMemory gone = pair.there->offer(*pair.back, memory)->memory();
-  auto read = pair.here->begin_read(*pair.link, gone, ours);
+  const RemoteMemory gone = pair.there->registered_reads()->offer(*pair.back, memory)->memory();
+  auto read = pair.here->registered_reads()->begin_read(*pair.link, gone, ours);
   pair.poll_until([&] { return !read->progress(); });
   pair.connect();
 }
@@ -213,13 +216,18 @@ TEST(OfiFaults, HardErrorFailsOnlyItsLink) {
 
 /// Check that both ends report a lost packet.
 void expect_loss(FaultyPair& pair) {
-  EXPECT_TRUE(pair.here->is_gone(*pair.link) && pair.there->is_gone(*pair.back));
-  EXPECT_TRUE(pair.here->has_lost_packets(*pair.link) && pair.there->has_lost_packets(*pair.back));
-  EXPECT_TRUE(pair.here->any_lost_packets() && pair.there->any_lost_packets());
-  EXPECT_TRUE(pair.here->gone_reason(*pair.link)
+  EXPECT_TRUE(pair.here->failure_detector()->is_gone(*pair.link) &&
+              pair.there->failure_detector()->is_gone(*pair.back));
+  EXPECT_TRUE(pair.here->loss_detector()->has_lost_packets(*pair.link) &&
+              pair.there->loss_detector()->has_lost_packets(*pair.back));
+  EXPECT_TRUE(pair.here->loss_detector()->any_lost_packets() &&
+              pair.there->loss_detector()->any_lost_packets());
+  EXPECT_TRUE(pair.here->failure_detector()
+                  ->gone_reason(*pair.link)
                   .starts_with("packets to that process were lost by libfabric provider sockets"));
   EXPECT_TRUE(
-      pair.there->gone_reason(*pair.back)
+      pair.there->failure_detector()
+          ->gone_reason(*pair.back)
           .starts_with("packets from that process were lost by libfabric provider sockets"));
 }
 
@@ -244,7 +252,7 @@ TEST(OfiFaults, DoesNotDeliverAPacketAfterALostOne) {
   pair.lose_one();
   EXPECT_EQ(pair.send(10), Attempt::done);
   EXPECT_EQ(pair.send(10), Attempt::done);
-  pair.poll_until([&] { return pair.here->is_gone(*pair.link); });
+  pair.poll_until([&] { return pair.here->failure_detector()->is_gone(*pair.link); });
   EXPECT_EQ(pair.received, 0);
   EXPECT_EQ(pair.there->counts().packets_refused, 2u);
   expect_loss(pair);
@@ -256,9 +264,9 @@ TEST(OfiFaults, DetectsLossOfTheAddressFrame) {
   pair.refused = Call::send;
   pair.poll_until([&] { return pair.send(10) == Attempt::done; });
   pair.refused.reset();
-  pair.poll_until([&] { return pair.there->is_gone(*pair.back); });
+  pair.poll_until([&] { return pair.there->failure_detector()->is_gone(*pair.back); });
   EXPECT_EQ(pair.received, 0);
-  pair.poll_until([&] { return pair.here->is_gone(*pair.link); });
+  pair.poll_until([&] { return pair.here->failure_detector()->is_gone(*pair.link); });
   expect_loss(pair);
 }
 
@@ -269,16 +277,18 @@ TEST(OfiFaults, SendsResetWhenItCanNoLongerSend) {
   pair.refused = Call::send;
   EXPECT_FALSE(pair.here->try_send(*pair.link, std::vector<std::byte>(5000), {}));
   pair.refused.reset();
-  EXPECT_TRUE(pair.here->is_gone(*pair.link));
-  EXPECT_FALSE(pair.here->has_lost_packets(*pair.link)) << "the peer may be dead instead";
-  pair.poll_until([&] { return pair.there->is_gone(*pair.back); });
+  EXPECT_TRUE(pair.here->failure_detector()->is_gone(*pair.link));
+  EXPECT_FALSE(pair.here->loss_detector()->has_lost_packets(*pair.link))
+      << "the peer may be dead instead";
+  pair.poll_until([&] { return pair.there->failure_detector()->is_gone(*pair.back); });
   pair.poll_until([&] {
-    return pair.here->has_lost_packets(*pair.link);
+    return pair.here->loss_detector()->has_lost_packets(*pair.link);
   });  // the peer has responded, so it is alive
-  EXPECT_TRUE(pair.there->has_lost_packets(*pair.back));
-  EXPECT_TRUE(
-      pair.there->gone_reason(*pair.back).starts_with("packets from that process were lost"))
-      << pair.there->gone_reason(*pair.back);
+  EXPECT_TRUE(pair.there->loss_detector()->has_lost_packets(*pair.back));
+  EXPECT_TRUE(pair.there->failure_detector()
+                  ->gone_reason(*pair.back)
+                  .starts_with("packets from that process were lost"))
+      << pair.there->failure_detector()->gone_reason(*pair.back);
 }
 
 /// Packets after a gap, and ack requests, wait for the missing packet.
@@ -290,8 +300,9 @@ TEST(OfiFaults, PersistentGapIsALossWithoutProviderOrder) {
   EXPECT_EQ(pair.send(10), Attempt::done);
   const auto begin = base::now_ns();
   pair.poll_until([&] {
-    pair.there->probe_losses();
-    return pair.there->has_lost_packets(*pair.back);  // the peer reports it, so the peer is alive
+    pair.there->loss_detector()->probe_losses();
+    return pair.there->loss_detector()->has_lost_packets(
+        *pair.back);  // the peer reports it, so the peer is alive
   });
   EXPECT_GE(base::now_ns() - begin, 30 * pair.tuning.probe_interval)
       << "the provider might still resend the packet";
@@ -327,7 +338,8 @@ TEST(OfiFaults, ClosingWithoutAnAckLosesNothing) {
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(pair.there->poll(pair.sink));
   EXPECT_FALSE(pair.there->try_send(*pair.back, bytes_of(1), {}))
       << "the peer has received the fin";
-  EXPECT_FALSE(pair.there->has_lost_packets(*pair.back) || pair.there->is_gone(*pair.back));
+  EXPECT_FALSE(pair.there->loss_detector()->has_lost_packets(*pair.back) ||
+               pair.there->failure_detector()->is_gone(*pair.back));
 }
 
 /// A peer that can no longer send cannot send acks either; it sends a reset instead.
@@ -348,7 +360,7 @@ TEST(OfiFaults, WaitingSenderReportsNoLossIfNothingWasLost) {
   const int before = pair.sends;  // packets are injected and do not count
   const auto wait = [&](base::Nanoseconds long_enough) {
     for (const auto begin = base::now_ns(); base::now_ns() - begin < long_enough; sched_yield()) {
-      pair.here->probe_losses();
+      pair.here->loss_detector()->probe_losses();
       pair.poll();
     }
   };
@@ -357,7 +369,8 @@ TEST(OfiFaults, WaitingSenderReportsNoLossIfNothingWasLost) {
   ASSERT_EQ(pair.send(10), Attempt::done);
   wait(3 * kProbeInterval);
   EXPECT_EQ(pair.sends, before + 2);
-  EXPECT_FALSE(pair.here->is_gone(*pair.link) || pair.there->is_gone(*pair.back));
+  EXPECT_FALSE(pair.here->failure_detector()->is_gone(*pair.link) ||
+               pair.there->failure_detector()->is_gone(*pair.back));
 }
 
 TEST(OfiFaults, LostCompletionFailsTheEndpointAndEndsAllWaits) {
@@ -382,8 +395,8 @@ TEST(OfiFaults, ReadInFlightAtEndpointFailureWritesNothingAfterwards) {
   pair.connect();
   const std::vector<std::byte> theirs(4'000'000, std::byte{1});
   std::vector<std::byte> ours(theirs.size());
-  auto offer = pair.there->offer(*pair.back, theirs);
-  auto read = pair.here->begin_read(*pair.link, offer->memory(), ours);
+  auto offer = pair.there->registered_reads()->offer(*pair.back, theirs);
+  auto read = pair.here->registered_reads()->begin_read(*pair.link, offer->memory(), ours);
   ASSERT_TRUE(read->progress());
   pair.refused = Call::completions;
   EXPECT_FALSE(pair.here->poll(pair.sink));
@@ -400,14 +413,15 @@ TEST(OfiFaults, DomainIsClosedAfterTheRegistrationsIfAReadDoesNotComplete) {
   pair.connect();
   const std::vector<std::byte> theirs(4'000'000), own(100);
   std::vector<std::byte> ours(theirs.size());
-  auto offer = pair.there->offer(*pair.back, theirs), own_offer = pair.here->offer(*pair.link, own);
-  auto read = pair.here->begin_read(*pair.link, offer->memory(), ours);
+  auto offer = pair.there->registered_reads()->offer(*pair.back, theirs),
+       own_offer = pair.here->registered_reads()->offer(*pair.link, own);
+  auto read = pair.here->registered_reads()->begin_read(*pair.link, offer->memory(), ours);
   ASSERT_TRUE(read->progress());
   pair.refused = Call::completions;
   EXPECT_FALSE(pair.here->poll(pair.sink));
   read.reset();
   EXPECT_FALSE(pair.here->try_send(*pair.link, bytes_of(1), {}));
-  EXPECT_FALSE(pair.here->offer(*pair.link, own));
+  EXPECT_FALSE(pair.here->registered_reads()->offer(*pair.link, own));
   own_offer.reset();
   pair.here.reset();
   EXPECT_EQ(pair.injector->domain_closed(), 0);
@@ -421,8 +435,8 @@ TEST(OfiFaults, PollEndsWithTheEndpointThatItsPacketFails) {
     pair.connect();
     const std::vector<std::byte> theirs(100);
     std::vector<std::byte> ours(theirs.size());
-    auto offer = pair.there->offer(*pair.back, theirs);
-    auto read = pair.here->begin_read(*pair.link, offer->memory(), ours);
+    auto offer = pair.there->registered_reads()->offer(*pair.back, theirs);
+    auto read = pair.here->registered_reads()->begin_read(*pair.link, offer->memory(), ours);
     ASSERT_TRUE(read->progress());
     int packets = 0;
     CallSink sink([&](ConstSpan) {

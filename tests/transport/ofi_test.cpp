@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "shim/transport/fabric.hpp"
 #include "shim/transport/ofi/provider.hpp"
 #include "shim/transport/ofi/wire.hpp"
 #include "tests/base/open_descriptors.hpp"
@@ -391,7 +392,7 @@ TEST_P(OfiProviders, ForkedChildCannotUseTheEndpoint) {
 TEST_P(OfiProviders, ExpectedPeerIsInsertedIfTheProviderNeedsIt) {
   auto here = make(provider()), there = make(provider());
   Link& link = **here->open(there->address());
-  for (int i = 0; i < 2; ++i) here->expect(link);
+  for (int i = 0; i < 2; ++i) here->fabric()->expect(link);
   EXPECT_EQ(here->counts().addresses_inserted, provider() == "sockets" ? 1u : 0u);
 }
 

@@ -11,8 +11,14 @@
 
 #include "shim/base/descriptor.hpp"
 #include "shim/node/slot.hpp"
+#include "shim/transport/cooperative_writes.hpp"
+#include "shim/transport/receive_in_place.hpp"
+#include "shim/transport/remote_reads.hpp"
+#include "shim/transport/send_in_place.hpp"
 #include "shim/transport/shm/cell_pool.hpp"
 #include "shim/transport/shm/ring.hpp"
+#include "shim/transport/sleeper.hpp"
+#include "shim/transport/stream_limits.hpp"
 #include "tests/node/anonymous_area.hpp"
 #include "tests/transport/processes.hpp"
 #include "tests/transport/rig.hpp"
@@ -70,12 +76,12 @@ struct Node {
     const ConstSpan header = packet.first(8), payload = packet.subspan(8);
     std::span<std::byte> place;
     Attempt attempt;
-    while ((attempt = *transport->try_reserve(link, header, payload.size(), place)) ==
-           Attempt::again)
+    while ((attempt = *transport->send_in_place()->try_reserve(link, header, payload.size(),
+                                                               place)) == Attempt::again)
       wait_for_room(deadline);
     if (attempt == Attempt::unsupported) return send(link, packet, deadline);
     std::ranges::copy(payload, place.begin());
-    transport->publish(link);
+    transport->send_in_place()->publish(link);
   }
   static void wait_for_room(const base::Deadline& deadline) {
     sched_yield();
@@ -262,7 +268,9 @@ void detach_and_reattach(const ShmSettings& settings, std::size_t cell_pool_byte
 
 TEST(Shm, ReportsTheStreamBudgetOfItsCellPool) {
   const auto stream_budget = [](std::uint32_t processes, std::size_t cell_pool_bytes) {
-    return Node(make_segment(processes, {}, cell_pool_bytes), 0).transport->stream_budget();
+    return Node(make_segment(processes, {}, cell_pool_bytes), 0)
+        .transport->stream_limits()
+        ->stream_budget();
   };
   EXPECT_EQ(stream_budget(2, 0).all, 0u);
   EXPECT_EQ(stream_budget(2, kSmallPool).all, kSmallPool);
@@ -284,9 +292,9 @@ TEST(Shm, PooledPacketCanBePeekedAndDropped) {
   ASSERT_EQ(*receiver.transport->poll(sink), 1);  // the receiver now knows the ring
   ASSERT_EQ(*sender.transport->try_send(sender.link_to(1), packet, {}), Attempt::done);
   EXPECT_EQ(full_cells(*segment, 0), 1u);
-  const ConstSpan front = receiver.transport->front(back);
+  const ConstSpan front = receiver.transport->receive_in_place()->front(back);
   ASSERT_TRUE(std::ranges::equal(front, packet));
-  receiver.transport->drop_front(back, front);
+  receiver.transport->receive_in_place()->drop_front(back, front);
   EXPECT_EQ(full_cells(*segment, 0), 0u);
   EXPECT_EQ(*receiver.transport->poll(sink), 0);
   EXPECT_EQ(came, 1);
@@ -335,7 +343,7 @@ TEST(Shm, RefusedSendDoesNotShortenLaterSleeps) {
   }
   segment->mark_dead(1);
   const auto begin = base::now_ns();
-  a.transport->sleep(kLongest, [] { return false; }, {});
+  a.transport->sleeper()->sleep(kLongest, [] { return false; }, {});
   EXPECT_GE(base::now_ns() - begin, kLongest / 2);
 }
 
@@ -431,13 +439,13 @@ TEST(Shm, ReadsMemoryOfAnotherProcess) {
   constexpr std::size_t kBytes = 5 << 20;
   with_offer({}, kBytes, false, [&](Node& node, std::uint64_t address) {
     std::vector<std::byte> into(kBytes);
-    auto attempt = node.transport->try_read(node.link_to(1), address, into);
+    auto attempt = node.transport->remote_reads()->try_read(node.link_to(1), address, into);
     ASSERT_TRUE(attempt) << attempt.error().text();
     if (*attempt == Attempt::unsupported)
       GTEST_SKIP() << "the kernel forbids process_vm_readv here";
     EXPECT_EQ(into, std::vector<std::byte>(kBytes, std::byte{0x6b}));
     EXPECT_EQ(node.transport->counts().bytes_read, kBytes);
-    auto wrong = node.transport->try_read(node.link_to(1), 8, into);
+    auto wrong = node.transport->remote_reads()->try_read(node.link_to(1), 8, into);
     ASSERT_FALSE(wrong) << "no memory is mapped at this address";
     EXPECT_EQ(wrong.error().error_class(), ErrorClass::other);
   });
@@ -454,13 +462,14 @@ TEST(Shm, ReadsIntoManyPiecesAtOnce) {
       std::ranges::fill(std::span(expected).subspan(i * (kPiece + kHole), pieces.back().size()),
                         std::byte{0x6b});
     }
-    auto attempt = node.transport->try_read_pieces(node.link_to(1), address, pieces);
+    auto attempt = node.transport->remote_reads()->try_read_pieces(node.link_to(1), address,
+                                                                   pieces);
     ASSERT_TRUE(attempt) << attempt.error().text();
     if (*attempt == Attempt::unsupported)
       GTEST_SKIP() << "the kernel forbids process_vm_readv here";
     EXPECT_EQ(memory, expected);
     EXPECT_EQ(node.transport->counts().bytes_read, (kPieces - 1) * kPiece);
-    EXPECT_FALSE(node.transport->try_read_pieces(node.link_to(1), 8, pieces))
+    EXPECT_FALSE(node.transport->remote_reads()->try_read_pieces(node.link_to(1), 8, pieces))
         << "no memory is mapped at this address";
   });
 }
@@ -469,16 +478,18 @@ TEST(Shm, WritesMemoryOfAnotherProcess) {
   constexpr std::size_t kBytes = 5 << 20;
   with_offer({}, kBytes, false, [&](Node& node, std::uint64_t address) {
     const std::vector<std::byte> bytes(kBytes, std::byte{0x3c});
-    auto attempt = node.transport->try_write(node.link_to(1), address, bytes);
+    auto attempt = node.transport->cooperative_writes()->try_write(node.link_to(1), address, bytes);
     ASSERT_TRUE(attempt) << attempt.error().text();
     if (*attempt == Attempt::unsupported)
       GTEST_SKIP() << "the kernel forbids process_vm_writev here";
     std::vector<std::byte> back(kBytes);
-    ASSERT_EQ(*node.transport->try_read(node.link_to(1), address, back), Attempt::done);
+    ASSERT_EQ(*node.transport->remote_reads()->try_read(node.link_to(1), address, back),
+              Attempt::done);
     EXPECT_EQ(back, bytes);
-    EXPECT_EQ(*node.transport->try_write(node.link_to(1), 0, {}), Attempt::done)
+    EXPECT_EQ(*node.transport->cooperative_writes()->try_write(node.link_to(1), 0, {}),
+              Attempt::done)
         << "writes are supported";
-    EXPECT_FALSE(node.transport->try_write(node.link_to(1), 8, bytes))
+    EXPECT_FALSE(node.transport->cooperative_writes()->try_write(node.link_to(1), 8, bytes))
         << "no memory is mapped at this address";
   });
 }
@@ -499,13 +510,15 @@ TEST(Shm, CopiesAtEveryPageOffset) {
       for (std::size_t i = 0; i < kRoom; ++i)
         from[i] = static_cast<std::byte>(i * 2654435761 >> 13 ^ distance);
       const std::span<const std::byte> bytes(behind(address, 4096 - distance, from), kBytes);
-      auto attempt = node.transport->try_write(node.link_to(1), address, bytes);
+      auto attempt = node.transport->cooperative_writes()->try_write(node.link_to(1), address,
+                                                                     bytes);
       ASSERT_TRUE(attempt) << attempt.error().text();
       if (*attempt == Attempt::unsupported)
         GTEST_SKIP() << "the kernel forbids process_vm_writev here";
       std::byte* const target = behind(address, distance, into);
-      ASSERT_EQ(*node.transport->try_read(node.link_to(1), address, {target, kBytes}),
-                Attempt::done);
+      ASSERT_EQ(
+          *node.transport->remote_reads()->try_read(node.link_to(1), address, {target, kBytes}),
+          Attempt::done);
       EXPECT_TRUE(std::ranges::equal(bytes, std::span(target, kBytes))) << distance;
       EXPECT_EQ(std::count(into.begin(), into.end(), std::byte{}),
                 kRoom - kBytes + static_cast<std::size_t>(std::ranges::count(bytes, std::byte{})))
@@ -520,14 +533,15 @@ TEST(Shm, PiecesMayHaveAnyPageOffset) {
     std::vector<std::byte> bytes(kBytes), memory(kPieces * (kPiece + kHole) + 4096), found;
     for (std::size_t i = 0; i < kBytes; ++i)
       bytes[i] = static_cast<std::byte>(i * 2654435761 >> 13);
-    auto attempt = node.transport->try_write(node.link_to(1), address, bytes);
+    auto attempt = node.transport->cooperative_writes()->try_write(node.link_to(1), address, bytes);
     ASSERT_TRUE(attempt) << attempt.error().text();
     if (*attempt == Attempt::unsupported)
       GTEST_SKIP() << "the kernel forbids process_vm_writev here";
     std::vector<std::span<std::byte>> pieces;
     for (std::size_t i = 0; i < kPieces; ++i)
       pieces.emplace_back(behind(address, 0, memory) + i * (kPiece + kHole), kPiece);
-    ASSERT_EQ(*node.transport->try_read_pieces(node.link_to(1), address, pieces), Attempt::done);
+    ASSERT_EQ(*node.transport->remote_reads()->try_read_pieces(node.link_to(1), address, pieces),
+              Attempt::done);
     for (const auto piece : pieces) found.insert(found.end(), piece.begin(), piece.end());
     EXPECT_EQ(found, bytes);
   });
@@ -539,23 +553,27 @@ TEST(Shm, WritesAreUnsupportedIfForbiddenOrToAReusedProcessId) {
     with_offer(
         {.single_copy = !is_forbidden}, 64, !is_forbidden, [&](Node& node, std::uint64_t address) {
           const std::byte bytes[64]{};
-          EXPECT_EQ(*node.transport->try_write(node.link_to(1), address, bytes),
+          EXPECT_EQ(
+              *node.transport->cooperative_writes()->try_write(node.link_to(1), address, bytes),
+              Attempt::unsupported);
+          EXPECT_EQ(*node.transport->cooperative_writes()->try_write(node.link_to(1), 0, {}),
                     Attempt::unsupported);
-          EXPECT_EQ(*node.transport->try_write(node.link_to(1), 0, {}), Attempt::unsupported);
         });
 }
 
 TEST(Shm, ReadsAreUnsupportedIfTheSettingForbidsThem) {
   with_offer({.single_copy = false}, 64, false, [](Node& node, std::uint64_t address) {
     std::byte into[64];
-    EXPECT_EQ(*node.transport->try_read(node.link_to(1), address, into), Attempt::unsupported);
+    EXPECT_EQ(*node.transport->remote_reads()->try_read(node.link_to(1), address, into),
+              Attempt::unsupported);
   });
 }
 
 TEST(Shm, ReadsAreUnsupportedFromAReusedProcessId) {
   with_offer({}, 64, true, [](Node& node, std::uint64_t address) {
     std::byte into[64]{};
-    EXPECT_EQ(*node.transport->try_read(node.link_to(1), address, into), Attempt::unsupported);
+    EXPECT_EQ(*node.transport->remote_reads()->try_read(node.link_to(1), address, into),
+              Attempt::unsupported);
     EXPECT_EQ(into[0], std::byte{0});
   });
 }
@@ -588,7 +606,7 @@ TEST(Shm, PacketWakesASleepingReceiver) {
   auto start = base::now_ns();
   auto deadline = base::Deadline::after_seconds(kTestSeconds);
   while (came < kPackets && !deadline.passed()) {
-    receiver.transport->sleep(1'000'000'000, [] { return false; }, {});
+    receiver.transport->sleeper()->sleep(1'000'000'000, [] { return false; }, {});
     ASSERT_TRUE(receiver.transport->poll(sink));
   }
   EXPECT_EQ(came, kPackets);
@@ -614,7 +632,7 @@ TEST(Shm, PacketWakesAReceiverThatWaitsForDescriptors) {
   auto segment = make_segment(2);
   Node receiver(segment, 0);
   receiver.area.set_ready();
-  ASSERT_TRUE(receiver.transport->may_wait_for_descriptors());
+  ASSERT_TRUE(receiver.transport->sleeper()->may_wait_for_descriptors());
   const Pipe pipe;
   const int descriptor = pipe.end.get();
   constexpr std::uint32_t kPackets = 500;
@@ -626,7 +644,7 @@ TEST(Shm, PacketWakesAReceiverThatWaitsForDescriptors) {
   std::uint32_t cut_short = 0;  // sleeps that ended before their timeout
   while (came < kPackets && !deadline.passed()) {
     const auto begin = base::now_ns();
-    receiver.transport->sleep(1'000'000'000, [] { return false; }, {&descriptor, 1});
+    receiver.transport->sleeper()->sleep(1'000'000'000, [] { return false; }, {&descriptor, 1});
     cut_short += base::now_ns() - begin < 900'000;
     ASSERT_TRUE(receiver.transport->poll(sink));
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "shim/base/clock.hpp"
+#include "shim/transport/failure_detector.hpp"
 #include "shim/transport/net/net.hpp"
 #include "tests/transport/rig.hpp"
 
@@ -30,7 +31,7 @@ TEST(ShutdownNotice, IsNotExpectedFromAPeerWithoutAConnection) {
   auto net = make(), other = make();
   auto link = net->open(other->address());
   ASSERT_TRUE(link);
-  EXPECT_EQ(net->shutdown_notice(**link), ShutdownNotice::not_expected);
+  EXPECT_EQ(net->failure_detector()->shutdown_notice(**link), ShutdownNotice::not_expected);
 }
 
 TEST(ShutdownNotice, IsReceivedFromAPeerThatFinalizes) {
@@ -44,11 +45,11 @@ TEST(ShutdownNotice, IsReceivedFromAPeerThatFinalizes) {
     auto sent = net->try_send(**link, packet, {});
     return other->poll(sink) && sent && *sent == Attempt::done;
   }));
-  EXPECT_EQ(net->shutdown_notice(**link), ShutdownNotice::missing);
-  EXPECT_EQ(other->shutdown_notice(**back), ShutdownNotice::missing);
+  EXPECT_EQ(net->failure_detector()->shutdown_notice(**link), ShutdownNotice::missing);
+  EXPECT_EQ(other->failure_detector()->shutdown_notice(**back), ShutdownNotice::missing);
   other.reset();
-  EXPECT_TRUE(poll_until(*net, [&] { return net->is_gone(**link); }));
-  EXPECT_EQ(net->shutdown_notice(**link), ShutdownNotice::received);
+  EXPECT_TRUE(poll_until(*net, [&] { return net->failure_detector()->is_gone(**link); }));
+  EXPECT_EQ(net->failure_detector()->shutdown_notice(**link), ShutdownNotice::received);
 }
 
 TEST(ShutdownNotice, IsReceivedByAPeerWhoseConnectIsUnanswered) {
@@ -60,11 +61,11 @@ TEST(ShutdownNotice, IsReceivedByAPeerWhoseConnectIsUnanswered) {
   // the kernel accepts the connection; the peer does not poll
   ASSERT_TRUE(poll_until(*net, [&] {
     static_cast<void>(net->try_send(**link, packet, {}));
-    return net->shutdown_notice(**link) == ShutdownNotice::missing;
+    return net->failure_detector()->shutdown_notice(**link) == ShutdownNotice::missing;
   }));
   other.reset();
-  EXPECT_TRUE(poll_until(*net, [&] { return net->is_gone(**link); }));
-  EXPECT_EQ(net->shutdown_notice(**link), ShutdownNotice::received);
+  EXPECT_TRUE(poll_until(*net, [&] { return net->failure_detector()->is_gone(**link); }));
+  EXPECT_EQ(net->failure_detector()->shutdown_notice(**link), ShutdownNotice::received);
 }
 
 }  // namespace

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/transport/loop/loop.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "shim/transport/cooperative_writes.hpp"
+#include "shim/transport/failure_detector.hpp"
 #include "shim/transport/loop/loop_state.hpp"
+#include "shim/transport/loss_detector.hpp"
+#include "shim/transport/receive_in_place.hpp"
+#include "shim/transport/registered_reads.hpp"
+#include "shim/transport/remote_reads.hpp"
+#include "shim/transport/send_in_place.hpp"
+#include "shim/transport/stream_limits.hpp"
 
 namespace shim::transport {
 namespace {
@@ -20,7 +26,6 @@ using State = LoopNetwork::State;
 constexpr int kLoopPollBatch = 64;
 /// Bytes per step of a read of offered memory.
 constexpr std::size_t kReadStep = 100'000;
-constexpr std::int64_t kLoopMaxSleepNs = 100'000;
 
 /// Contents of an address: the network, and the process on it.
 struct LoopAddress {
@@ -36,63 +41,96 @@ struct LoopLink final : Link {
   Bytes reserved;  ///< a packet that is being written
 };
 
-class LoopTransport final : public Transport {
+/// One process of a LoopNetwork.
+///
+/// Size: has most optional interfaces, so that tests of the engine need no other process; most
+/// functions forward to the network's state in one line.
+class LoopTransport final : public Transport,
+                            private ReceiveInPlace,
+                            private SendInPlace,
+                            private StreamLimits,
+                            private RemoteReads,
+                            private RegisteredReads,
+                            private CooperativeWrites,
+                            private FailureDetector,
+                            private LossDetector {
  public:
   explicit LoopTransport(std::shared_ptr<State> state)
       : state_(std::move(state)), number_(state_->add()) {}
   ~LoopTransport() override { state_->leave(number_); }
 
   std::string_view name() const override { return "loop"; }
+  Reach reach() const override { return Reach::node; }
   std::size_t max_packet_bytes() const override { return state_->faults().max_packet_bytes; }
-  StreamBudget stream_budget() override { return state_->faults().stream_budget; }
   Bytes address() const override;
   Result<Link*> open(ConstSpan address) override;
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
-  Result<Attempt> try_reserve(Link& link, ConstSpan header, std::size_t payload_bytes,
-                              std::span<std::byte>& payload) override;
-  void publish(Link& link) override;
   Result<int> poll(Sink& sink) override { return take(sink, std::nullopt); }
   Result<int> poll_link(Link& link, Sink& sink) override {
     return take(sink, static_cast<LoopLink&>(link).to);
   }
-  bool is_gone(const Link& link) const override {
-    return state_->is_lost(static_cast<const LoopLink&>(link).to);
-  }
-  bool any_lost_packets() const override { return state_->has_cut_off(); }
-  bool has_lost_packets(const Link& link) const override {
-    return state_->is_cut_off(static_cast<const LoopLink&>(link).to);
-  }
-  std::string_view gone_reason(const Link& link) const override {
-    return has_lost_packets(link) ? "the loop has lost its packets" : "";
-  }
+  bool is_flushed() const override { return state_->outbox_is_empty(number_); }
+  const Counts& counts() const override { return counts_; }
+  ReceiveInPlace* receive_in_place() override { return this; }
+  SendInPlace* send_in_place() override { return this; }
+  StreamLimits* stream_limits() override { return this; }
+  RemoteReads* remote_reads() override { return reads_registered() ? nullptr : this; }
+  RegisteredReads* registered_reads() override { return reads_registered() ? this : nullptr; }
+  CooperativeWrites* cooperative_writes() override { return reads_registered() ? nullptr : this; }
+  FailureDetector* failure_detector() override { return this; }
+  LossDetector* loss_detector() override { return this; }
+
+ private:
+  // --- ReceiveInPlace
   ConstSpan front(Link& link) override {
     return state_->front_for(number_, static_cast<LoopLink&>(link).to);
   }
   void drop_front(Link& link, ConstSpan packet) override;
+  // --- SendInPlace
+  Result<Attempt> try_reserve(Link& link, ConstSpan header, std::size_t payload_bytes,
+                              std::span<std::byte>& payload) override;
+  void publish(Link& link) override;
+  // --- StreamLimits
+  std::size_t long_packet_bytes(const Link&) const override { return max_packet_bytes(); }
+  StreamBudget stream_budget() override { return state_->faults().stream_budget; }
+  // --- RemoteReads
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address,
                            std::span<std::byte> into) override;
-  bool needs_offers() const override {
-    const LoopFaults::Reads reads = state_->faults().reads;
-    return reads == LoopFaults::Reads::offered || reads == LoopFaults::Reads::offered_break;
-  }
+  // --- RegisteredReads
   std::unique_ptr<MemoryRegistration> offer(Link&, ConstSpan memory) override {
-    return needs_offers() ? state_->memory().offer(memory) : nullptr;
+    return state_->memory().offer(memory);
   }
   std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from,
                                    std::span<std::byte> into) override;
-  Result<Attempt> try_write(Link& link, std::uint64_t remote_address, ConstSpan bytes) override;
+  // --- CooperativeWrites
   CooperativeCopy* cooperative_copy_from(Link& link) override {
     return &state_->cooperative_copy(static_cast<LoopLink&>(link).to, number_);
   }
   CooperativeCopy* cooperative_copy_to(Link& link) override {
     return &state_->cooperative_copy(number_, static_cast<LoopLink&>(link).to);
   }
-  bool is_flushed() const override { return state_->outbox_is_empty(number_); }
-  bool can_sleep() const override { return false; }
-  void sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) override;
-  const Counts& counts() const override { return counts_; }
+  Result<Attempt> try_write(Link& link, std::uint64_t remote_address, ConstSpan bytes) override;
+  // --- FailureDetector
+  bool is_gone(const Link& link) const override {
+    return state_->is_lost(static_cast<const LoopLink&>(link).to);
+  }
+  std::string_view gone_reason(const Link& link) const override {
+    return has_lost_packets(link) ? "the loop has lost its packets" : "";
+  }
+  ShutdownNotice shutdown_notice(const Link&) const override {
+    return ShutdownNotice::not_expected;
+  }
+  // --- LossDetector
+  bool has_lost_packets(const Link& link) const override {
+    return state_->is_cut_off(static_cast<const LoopLink&>(link).to);
+  }
+  bool any_lost_packets() const override { return state_->has_cut_off(); }
+  void probe_losses() override {}  // the network records losses at once
 
- private:
+  bool reads_registered() const {
+    const LoopFaults::Reads reads = state_->faults().reads;
+    return reads == LoopFaults::Reads::offered || reads == LoopFaults::Reads::offered_break;
+  }
   int take(Sink& sink, std::optional<std::uint32_t> sender);
   std::uint64_t network() const { return reinterpret_cast<std::uintptr_t>(state_.get()); }
 
@@ -171,8 +209,7 @@ void LoopTransport::drop_front(Link& link, ConstSpan) {
 
 Result<Attempt> LoopTransport::try_read(Link&, std::uint64_t remote_address,
                                         std::span<std::byte> into) {
-  if (state_->faults().reads == LoopFaults::Reads::unsupported || needs_offers())
-    return Attempt::unsupported;
+  if (state_->faults().reads == LoopFaults::Reads::unsupported) return Attempt::unsupported;
   if (state_->faults().reads == LoopFaults::Reads::fail)
     return Error(ErrorClass::other, "the loop network was told to let reads fail");
   if (!into.empty())
@@ -195,11 +232,6 @@ Result<Attempt> LoopTransport::try_write(Link&, std::uint64_t remote_address, Co
     return Error(ErrorClass::other, "the loop network was told to let writes fail");
   std::memmove(reinterpret_cast<void*>(remote_address), bytes.data(), bytes.size());
   return Attempt::done;
-}
-
-void LoopTransport::sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) {
-  timespec nap{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kLoopMaxSleepNs))};
-  ::nanosleep(&nap, nullptr);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "shim/transport/cooperative_copy.hpp"
+#include "shim/transport/stream_limits.hpp"
 #include "shim/transport/transport.hpp"
 
 namespace shim::transport {

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "shim/transport/loop/loop.hpp"
+#include "shim/transport/registered_reads.hpp"
 
 namespace shim::transport {
 

@@ -14,10 +14,12 @@
 
 #include "shim/base/descriptor.hpp"
 #include "shim/base/result.hpp"
+#include "shim/transport/failure_detector.hpp"
 #include "shim/transport/net/address.hpp"
 #include "shim/transport/net/connection.hpp"
 #include "shim/transport/net/frame.hpp"
 #include "shim/transport/net/seal.hpp"
+#include "shim/transport/presence_detector.hpp"
 
 namespace shim::transport {
 

@@ -13,6 +13,7 @@
 #include "shim/transport/fork_mark.hpp"
 #include "shim/transport/matching.hpp"
 #include "shim/transport/net/connection_manager.hpp"
+#include "shim/transport/optional_interfaces.hpp"
 
 namespace shim::transport {
 namespace {
@@ -57,9 +58,17 @@ Error unreachable(const std::string& why) {
 
 /// Sends packets over TCP, and over a fabric once both processes know each other's fabric address.
 ///
-/// Size: two interfaces, Transport and Matcher, of which most functions forward to the connections
+/// Size: Transport and its optional interfaces, of which most functions forward to the connections
 /// or to the fabric in one line; the rest exchanges fabric addresses and polls.
-class NetTransport final : public Net, private Matcher {
+class NetTransport final : public Net,
+                           private StreamLimits,
+                           private SetupPath,
+                           private RegisteredReads,
+                           private Sleeper,
+                           private FailureDetector,
+                           private PresenceDetector,
+                           private LossDetector,
+                           private Matcher {
  public:
   NetTransport(std::unique_ptr<ConnectionManager> connections, NetSettings settings)
       : settings_(std::move(settings)),
@@ -73,37 +82,23 @@ class NetTransport final : public Net, private Matcher {
   std::string_view name() const override { return "net"; }
   Reach reach() const override { return Reach::other_nodes; }
   std::size_t max_packet_bytes() const override { return settings_.max_packet_bytes; }
-  std::size_t long_packet_bytes(const Link& to) const override;
   Bytes address() const override { return connections_->address().to_bytes(); }
   Result<Link*> open(ConstSpan address) override;
   [[gnu::hot]] Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
-  Result<Attempt> try_send_ahead(Link& link, ConstSpan header, ConstSpan payload) override;
   [[gnu::hot]] Result<int> poll(Sink& sink) override;
   [[gnu::hot]] Result<int> poll_link(Link& link, Sink& sink) override;
-  Result<Attempt> try_read(Link& link, std::uint64_t remote_address,
-                           std::span<std::byte> into) override;
-  bool needs_offers() const override { return fabric_ ? fabric_->needs_offers() : wants_fabric(); }
-  std::unique_ptr<MemoryRegistration> offer(Link& link, ConstSpan memory) override;
-  std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from,
-                                   std::span<std::byte> into) override;
-  bool is_gone(const Link& link) const override;
-  bool detects_death() const override { return true; }
-  std::string_view gone_reason(const Link& link) const override;
-  bool has_lost_packets(const Link& link) const override;
-  ShutdownNotice shutdown_notice(const Link& link) const override;
-  bool any_lost_packets() const override;
-  void probe_losses() override {
-    if (fabric_) fabric_->probe_losses();
-  }
-  Presence presence(const Link& link) const override;
   bool is_flushed() const override {
     return connections_->is_flushed() && (!fabric_ || fabric_->is_flushed());
   }
-  bool can_sleep() const override { return descriptor() >= 0; }
-  void sleep(std::int64_t nanoseconds, const LastCheck& last_check, std::span<const int>) override;
-  /// No descriptor with a fabric, which has none.
-  int descriptor() const override { return wants_fabric() ? -1 : connections_->descriptor(); }
   const Counts& counts() const override;
+  StreamLimits* stream_limits() override { return this; }
+  SetupPath* setup_path() override { return this; }
+  RegisteredReads* registered_reads() override { return wants_fabric() ? this : nullptr; }
+  /// Null with a fabric, whose packets wake no thread.
+  Sleeper* sleeper() override { return descriptor() >= 0 ? this : nullptr; }
+  FailureDetector* failure_detector() override { return this; }
+  PresenceDetector* presence_detector() override { return this; }
+  LossDetector* loss_detector() override { return wants_fabric() ? this : nullptr; }
   Matcher* matcher() override { return fabric_ && fabric_->matcher() ? this : nullptr; }
   bool may_match() const override {
     return fabric_ ? fabric_->may_match() : settings_.may_match && !fabric_failure_;
@@ -115,6 +110,29 @@ class NetTransport final : public Net, private Matcher {
   void wait_for_fabric() const override { open_task_.wait(); }
 
  private:
+  // --- StreamLimits
+  std::size_t long_packet_bytes(const Link& to) const override;
+  StreamBudget stream_budget() override { return {}; }  // no shared memory
+  // --- SetupPath
+  Result<Attempt> try_send_ahead(Link& link, ConstSpan header, ConstSpan payload) override;
+  // --- RegisteredReads: forwarded to the fabric
+  std::unique_ptr<MemoryRegistration> offer(Link& link, ConstSpan memory) override;
+  std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from,
+                                   std::span<std::byte> into) override;
+  // --- Sleeper
+  void sleep(std::int64_t nanoseconds, const LastCheck& last_check, std::span<const int>) override;
+  bool may_wait_for_descriptors() override { return false; }
+  int descriptor() const override { return wants_fabric() ? -1 : connections_->descriptor(); }
+  // --- FailureDetector
+  bool is_gone(const Link& link) const override;
+  std::string_view gone_reason(const Link& link) const override;
+  ShutdownNotice shutdown_notice(const Link& link) const override;
+  // --- PresenceDetector
+  Presence presence(const Link& link) const override;
+  // --- LossDetector: forwarded to the fabric
+  bool has_lost_packets(const Link& link) const override;
+  bool any_lost_packets() const override;
+  void probe_losses() override;
   // --- Matcher: forwarded to the fabric
   bool takes(base::ContextId context, std::int32_t source) const override {
     return fabric_->matcher()->takes(context, source);
@@ -134,6 +152,8 @@ class NetTransport final : public Net, private Matcher {
   std::uint64_t drains_completed() const override { return fabric_->matcher()->drains_completed(); }
 
   bool wants_fabric() const { return settings_.open_fabric != nullptr; }
+  RegisteredReads* registered_reads_of(const NetLink& link) const;
+  const FailureDetector* failure_detector_of(const NetLink& link) const;
   void count_packet(NetLink& link, std::size_t bytes);
   NetLink& link_of(PeerConnection& peer);
   Result<bool> has_fabric_link(NetLink& link);
@@ -159,6 +179,7 @@ class NetTransport final : public Net, private Matcher {
   std::vector<NetLink*> pending_responses_;
   FabricOpenTask open_task_;
   std::unique_ptr<Transport> fabric_;
+  std::optional<OptionalInterfaces> fabric_has_;  ///< set with fabric_
   std::optional<Error> fabric_failure_;
   /// Of all connections; 0: the last one found data, so there may be more.
   base::Nanoseconds last_poll_ = 0;
@@ -211,7 +232,9 @@ Result<bool> NetTransport::has_fabric_link(NetLink& link) {
 std::size_t NetTransport::long_packet_bytes(const Link& to) const {
   const auto& link = static_cast<const NetLink&>(to);
   if (wants_fabric())
-    return link.fabric != nullptr ? fabric_->long_packet_bytes(*link.fabric) : max_packet_bytes();
+    return link.fabric != nullptr && fabric_has_->stream_limits != nullptr
+               ? fabric_has_->stream_limits->long_packet_bytes(*link.fabric)
+               : max_packet_bytes();
   return link.peer->fits_in_buffer(kLongPacketBytes) ? kLongPacketBytes : max_packet_bytes();
 }
 
@@ -273,15 +296,6 @@ Result<Attempt> NetTransport::try_send_ahead(Link& to, ConstSpan header, ConstSp
   return taken ? Attempt::done : Attempt::again;
 }
 
-Result<Attempt> NetTransport::try_read(Link& from, std::uint64_t remote_address,
-                                       std::span<std::byte> into) {
-  auto& link = static_cast<NetLink&>(from);
-  if (!wants_fabric()) return Attempt::unsupported;
-  SHIM_TRY_ASSIGN(const bool has_link, has_fabric_link(link));
-  if (!has_link) return Attempt::again;
-  return fabric_->try_read(*link.fabric, remote_address, into);
-}
-
 /// A fabric may never report that a process is gone, and with a fabric connections are closed after
 /// use, so their end proves nothing. But an ended process accepts no new connection.
 bool NetTransport::is_gone(const Link& to) const {
@@ -293,19 +307,23 @@ bool NetTransport::is_gone(const Link& to) const {
     return peer.has_disconnected();
   }
   connections_->ensure_connecting(peer);
-  return peer.failure() != nullptr || (link.fabric != nullptr && fabric_->is_gone(*link.fabric));
+  if (peer.failure() != nullptr) return true;
+  const FailureDetector* detector = failure_detector_of(link);
+  return detector != nullptr && detector->is_gone(*link.fabric);
 }
 
 std::string_view NetTransport::gone_reason(const Link& to) const {
   const auto& link = static_cast<const NetLink&>(to);
   const bool has_ended = link.peer->failure() != nullptr;  // the cause of fabric errors
-  return link.fabric == nullptr || has_ended ? std::string_view()
-                                             : fabric_->gone_reason(*link.fabric);
+  const FailureDetector* detector = failure_detector_of(link);
+  return detector == nullptr || has_ended ? std::string_view()
+                                          : detector->gone_reason(*link.fabric);
 }
 
 bool NetTransport::has_lost_packets(const Link& to) const {
   const auto& link = static_cast<const NetLink&>(to);
-  return link.fabric != nullptr && fabric_->has_lost_packets(*link.fabric);
+  return link.fabric != nullptr && fabric_has_->loss_detector != nullptr &&
+         fabric_has_->loss_detector->has_lost_packets(*link.fabric);
 }
 
 /// With a fabric, a connection may have been closed after use long before its process ended.
@@ -313,23 +331,41 @@ ShutdownNotice NetTransport::shutdown_notice(const Link& of) const {
   const auto& link = static_cast<const NetLink&>(of);
   const ShutdownNotice over_connection = link.peer->shutdown_notice();
   if (!wants_fabric() || over_connection == ShutdownNotice::received) return over_connection;
-  return link.fabric == nullptr ? ShutdownNotice::not_expected
-                                : fabric_->shutdown_notice(*link.fabric);
+  const FailureDetector* detector = failure_detector_of(link);
+  return detector == nullptr ? ShutdownNotice::not_expected
+                             : detector->shutdown_notice(*link.fabric);
 }
 
 bool NetTransport::any_lost_packets() const {
-  return fabric_ != nullptr && fabric_->any_lost_packets();
+  return fabric_ != nullptr && fabric_has_->loss_detector != nullptr &&
+         fabric_has_->loss_detector->any_lost_packets();
+}
+
+void NetTransport::probe_losses() {
+  if (fabric_ && fabric_has_->loss_detector != nullptr) fabric_has_->loss_detector->probe_losses();
+}
+
+/// Return the registered reads of the link's fabric; null while it has none.
+RegisteredReads* NetTransport::registered_reads_of(const NetLink& link) const {
+  return link.fabric == nullptr ? nullptr : fabric_has_->registered_reads;
+}
+
+/// Return what detects failures of the link's fabric; null while it has none.
+const FailureDetector* NetTransport::failure_detector_of(const NetLink& link) const {
+  return link.fabric == nullptr ? nullptr : fabric_has_->failure_detector;
 }
 
 std::unique_ptr<MemoryRegistration> NetTransport::offer(Link& to, ConstSpan memory) {
-  Link* link = static_cast<NetLink&>(to).fabric;
-  return link == nullptr ? nullptr : fabric_->offer(*link, memory);
+  const auto& link = static_cast<const NetLink&>(to);
+  RegisteredReads* reads = registered_reads_of(link);
+  return reads == nullptr ? nullptr : reads->offer(*link.fabric, memory);
 }
 
 std::unique_ptr<Read> NetTransport::begin_read(Link& from, const RemoteMemory& memory,
                                                std::span<std::byte> into) {
-  Link* link = static_cast<NetLink&>(from).fabric;
-  return link == nullptr ? nullptr : fabric_->begin_read(*link, memory, into);
+  const auto& link = static_cast<const NetLink&>(from);
+  RegisteredReads* reads = registered_reads_of(link);
+  return reads == nullptr ? nullptr : reads->begin_read(*link.fabric, memory, into);
 }
 
 Result<bool> NetTransport::send_fabric_address(NetLink& link) {
@@ -367,7 +403,7 @@ void NetTransport::connect_fabric(NetLink& link) {
     return;
   }
   link.fabric = *opened;
-  fabric_->expect(*link.fabric);
+  if (fabric_has_->fabric != nullptr) fabric_has_->fabric->expect(*link.fabric);
   if (link.has_requested && !link.has_sent_address)
     (void)send_fabric_address(link);  // a lost peer is detected by senders
 }
@@ -381,10 +417,12 @@ void NetTransport::adopt_fabric() {
   auto opened = open_task_.take();
   if (opened && (*opened)->max_packet_bytes() < settings_.max_packet_bytes)
     opened = Error(ErrorClass::intern, "the packet limit of the libfabric endpoint is too small");
-  if (opened)
+  if (opened) {
     fabric_ = *std::move(opened);
-  else
+    fabric_has_.emplace(*fabric_);
+  } else {
     fabric_failure_ = std::move(opened).error();
+  }
   for (auto& [peer, link] : links_) {
     if (!fabric_)
       link->failure = unreachable(fabric_failure_->text());

@@ -3,7 +3,6 @@
 
 #include <malloc.h>
 #include <rdma/fi_errno.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -23,7 +22,6 @@ using base::ErrorClass;
 using base::Result;
 using base::Status;
 
-constexpr std::int64_t kOfiMaxSleepNs = 1'000'000;
 /// Shorter frames could not hold an address.
 constexpr std::size_t kMinFrameBytes = 1024;
 /// Receives are reposted once 1/16 of them is free: reposting each alone would delay the reply to
@@ -136,11 +134,6 @@ void Ofi::fail(OfiLink& link, Error why) {
   for (PendingOperation* send : link.unsent) release(send);
   unsent_ -= link.unsent.size();
   link.unsent.clear();
-}
-
-void Ofi::sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) {
-  timespec pause{0, static_cast<long>(std::clamp<std::int64_t>(nanoseconds, 0, kOfiMaxSleepNs))};
-  ::nanosleep(&pause, nullptr);
 }
 
 bool is_transient(ssize_t code) {

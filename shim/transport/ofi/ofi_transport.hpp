@@ -13,12 +13,16 @@
 #include <vector>
 
 #include "shim/base/descriptor.hpp"
+#include "shim/transport/fabric.hpp"
+#include "shim/transport/failure_detector.hpp"
 #include "shim/transport/fork_mark.hpp"
+#include "shim/transport/loss_detector.hpp"
 #include "shim/transport/ofi/buffers.hpp"
 #include "shim/transport/ofi/endpoint.hpp"
 #include "shim/transport/ofi/link.hpp"
 #include "shim/transport/ofi/matcher.hpp"
 #include "shim/transport/ofi/region_marker.hpp"
+#include "shim/transport/registered_reads.hpp"
 
 namespace shim::transport {
 
@@ -34,7 +38,11 @@ struct HeldPacket {
 /// Size: the interface of a transport, and one group of functions for each source: sending,
 /// receiving, reading, acknowledging. Each group posts operations to the endpoint and handles their
 /// completions, which arrive in one queue and may be handled inside a call of another group.
-class Ofi final : public Transport {
+class Ofi final : public Transport,
+                  private RegisteredReads,
+                  private FailureDetector,
+                  private LossDetector,
+                  private Fabric {
  public:
   Ofi(OfiLibrary library, Endpoint endpoint, std::uint64_t cookie,
       base::Nanoseconds probe_interval);
@@ -45,30 +53,17 @@ class Ofi final : public Transport {
   std::size_t max_packet_bytes() const override { return ofi_packet_bytes(); }
   Bytes address() const override;
   base::Result<Link*> open(ConstSpan address) override;
-  void expect(Link& link) override;
   [[gnu::hot]] base::Result<Attempt> try_send(Link& link, ConstSpan header,
                                               ConstSpan payload) override;
   [[gnu::hot]] base::Result<int> poll(Sink& sink) override;
-  base::Result<Attempt> try_read(Link&, std::uint64_t, std::span<std::byte>) override {
-    return Attempt::unsupported;
-  }
-  bool needs_offers() const override { return true; }
-  std::unique_ptr<MemoryRegistration> offer(Link& link, ConstSpan memory) override;
-  std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from,
-                                   std::span<std::byte> into) override;
-  bool is_gone(const Link& link) const override;
-  ShutdownNotice shutdown_notice(const Link& link) const override;
-  bool has_lost_packets(const Link& link) const override;
-  bool any_lost_packets() const override { return has_losses_; }
-  std::string_view gone_reason(const Link& link) const override;
-  void probe_losses() override { checks_losses_ = true; }
   bool is_flushed() const override;
-  bool can_sleep() const override { return false; }
-  void sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) override;
   const Counts& counts() const override { return counts_; }
+  RegisteredReads* registered_reads() override { return this; }
+  FailureDetector* failure_detector() override { return this; }
+  LossDetector* loss_detector() override { return this; }
+  Fabric* fabric() override { return this; }
   Matcher* matcher() override { return matcher_.get(); }
   bool may_match() const override { return matcher_ != nullptr; }
-  std::string_view warning() const override { return warning_; }
 
   /// Register the buffers with the provider, and post receives.
   base::Status begin();
@@ -85,6 +80,22 @@ class Ofi final : public Transport {
   friend class OfiOffered;
   friend class OfiRead;
   friend class OfiMatcher;
+
+  // --- RegisteredReads
+  std::unique_ptr<MemoryRegistration> offer(Link& link, ConstSpan memory) override;
+  std::unique_ptr<Read> begin_read(Link& link, const RemoteMemory& from,
+                                   std::span<std::byte> into) override;
+  // --- FailureDetector
+  bool is_gone(const Link& link) const override;
+  std::string_view gone_reason(const Link& link) const override;
+  ShutdownNotice shutdown_notice(const Link& link) const override;
+  // --- LossDetector
+  bool has_lost_packets(const Link& link) const override;
+  bool any_lost_packets() const override { return has_losses_; }
+  void probe_losses() override { checks_losses_ = true; }
+  // --- Fabric
+  void expect(Link& link) override;
+  std::string_view warning() const override { return warning_; }
 
   // --- ofi.cpp
   [[gnu::hot]] base::Status check() const;

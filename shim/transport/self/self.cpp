@@ -7,6 +7,8 @@
 
 #include "shim/base/cache_line_isolation.hpp"
 #include "shim/node/wake.hpp"
+#include "shim/transport/remote_reads.hpp"
+#include "shim/transport/sleeper.hpp"
 
 namespace shim::transport {
 namespace {
@@ -21,7 +23,9 @@ constexpr std::size_t kSelfPollBatch = 64;
 constexpr std::size_t kSpareBuffers = 64;
 
 /// Mostly used by one thread, like its VCI.
-class alignas(base::kCacheLineIsolation) Self final : public Transport {
+class alignas(base::kCacheLineIsolation) Self final : public Transport,
+                                                      private RemoteReads,
+                                                      private Sleeper {
  public:
   std::string_view name() const override { return "self"; }
   Reach reach() const override { return Reach::own_process; }
@@ -30,14 +34,20 @@ class alignas(base::kCacheLineIsolation) Self final : public Transport {
   Result<Link*> open(ConstSpan address) override;
   Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
   Result<int> poll(Sink& sink) override;
-  Result<Attempt> try_read(Link& link, std::uint64_t remote_address,
-                           std::span<std::byte> into) override;
   bool is_flushed() const override { return queue_.empty(); }
-  bool can_sleep() const override { return true; }
-  void sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) override;
   const Counts& counts() const override { return counts_; }
+  RemoteReads* remote_reads() override { return this; }
+  Sleeper* sleeper() override { return this; }
 
  private:
+  // --- RemoteReads
+  Result<Attempt> try_read(Link& link, std::uint64_t remote_address,
+                           std::span<std::byte> into) override;
+  // --- Sleeper
+  void sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int>) override;
+  bool may_wait_for_descriptors() override { return false; }
+  int descriptor() const override { return -1; }
+
   Bytes take_buffer();
 
   Link link_;

@@ -9,8 +9,15 @@
 #include "shim/base/copy.hpp"
 #include "shim/node/doorbell.hpp"
 #include "shim/node/slot.hpp"
+#include "shim/transport/cooperative_writes.hpp"
+#include "shim/transport/remote_reads.hpp"
+#include "shim/transport/send_in_place.hpp"
+#include "shim/transport/shm/incoming_rings.hpp"
+#include "shim/transport/shm/link.hpp"
 #include "shim/transport/shm/peer_memory.hpp"
 #include "shim/transport/shm/ring.hpp"
+#include "shim/transport/sleeper.hpp"
+#include "shim/transport/stream_limits.hpp"
 
 namespace shim::transport {
 namespace {
@@ -21,10 +28,6 @@ using base::Result;
 using node::SharedArea;
 static_assert(kMaxDescriptors <= node::Doorbell::kMaxDescriptors);
 using base::Status;
-
-/// Most packets delivered in one poll: from all senders, and from one sender.
-constexpr int kShmPollBatch = 64;
-constexpr int kRingBatch = 16;
 
 /// Cost of a missed wake-up, which is rare: the sender executes no barrier between publication and
 /// wake-up (README, "Sleeping").
@@ -43,29 +46,47 @@ struct ShmAddress {
 };
 static_assert(sizeof(ShmAddress) == 16);
 
-struct ShmLink final : Link {
-  explicit ShmLink(std::uint32_t slot_number) : slot(slot_number) {}
-  std::uint32_t slot;
-  bool connected = false;  ///< the ring has memory and the receiver knows of it
-  RingWriter<> ring;
-  RingWriter<>::Reservation reserved;  ///< for a packet that is being written
-  node::SlotMemory* peer = nullptr;
-  PeerMemory memory;
-  std::uint32_t refusals = 0;  ///< sends in a row without space
-  base::Nanoseconds checked_at = 0;
-};
-
-class Shm final : public Transport {
+class Shm final : public Transport,
+                  private SendInPlace,
+                  private StreamLimits,
+                  private RemoteReads,
+                  private CooperativeWrites,
+                  private Sleeper {
  public:
   Shm(SharedArea& area, const ShmSettings& settings)
       : area_(area),
         settings_(settings),
         own_(node::slot_memory(area, area.own_slot())),
         probe_(own_),
-        links_(area.slot_count()) {}
+        links_(area.slot_count()),
+        incoming_(area, settings) {}
 
   std::string_view name() const override { return "shm"; }
+  Reach reach() const override { return Reach::node; }
   std::size_t max_packet_bytes() const override { return max_packet_; }
+  Bytes address() const override { return shm_address(area_.own_slot(), settings_); }
+  Result<Link*> open(ConstSpan address) override;
+  Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
+  Result<int> poll(Sink& sink) override { return incoming_.poll(sink); }
+  Result<int> poll_link(Link& link, Sink& sink) override { return incoming_.poll_link(link, sink); }
+  bool is_flushed() const override { return true; }  // packets in a ring survive their sender
+  const Counts& counts() const override {
+    counts_.packets_received = incoming_.packets_received();
+    return counts_;
+  }
+  ReceiveInPlace* receive_in_place() override { return &incoming_; }
+  SendInPlace* send_in_place() override { return this; }
+  StreamLimits* stream_limits() override { return this; }
+  RemoteReads* remote_reads() override { return this; }
+  CooperativeWrites* cooperative_writes() override { return this; }
+  Sleeper* sleeper() override { return this; }
+
+ private:
+  // --- SendInPlace
+  Result<Attempt> try_reserve(Link& link, ConstSpan header, std::size_t payload_bytes,
+                              std::span<std::byte>& payload) override;
+  void publish(Link& link) override;
+  // --- StreamLimits
   /// Prefer packets that fit a cell: the cell pool is faster than the ring.
   std::size_t long_packet_bytes(const Link&) const override {
     return pool_.memory().cells() == 0 ? max_packet_ : std::min(max_packet_, kMaxPooledPacket);
@@ -74,39 +95,25 @@ class Shm final : public Transport {
     const std::uint64_t all = pool_.capacity_bytes();
     return {all, all / std::max(area_.slot_count() - 1, 1u)};
   }
-  Bytes address() const override { return shm_address(area_.own_slot(), settings_); }
-  Result<Link*> open(ConstSpan address) override;
-  Result<Attempt> try_send(Link& link, ConstSpan header, ConstSpan payload) override;
-  Result<Attempt> try_reserve(Link& link, ConstSpan header, std::size_t payload_bytes,
-                              std::span<std::byte>& payload) override;
-  void publish(Link& link) override;
-  Result<int> poll(Sink& sink) override;
-  Result<int> poll_link(Link& link, Sink& sink) override;
-  ConstSpan front(Link& link) override;
-  void drop_front(Link& link, ConstSpan packet) override;
+  // --- RemoteReads
   Result<Attempt> try_read(Link& link, std::uint64_t remote_address,
                            std::span<std::byte> into) override {
     return try_read_pieces(link, remote_address, {&into, 1});
   }
   Result<Attempt> try_read_pieces(Link& link, std::uint64_t remote_address,
                                   std::span<const std::span<std::byte>> into) override;
-  Result<Attempt> try_write(Link& link, std::uint64_t remote_address, ConstSpan bytes) override;
+  // --- CooperativeWrites
   CooperativeCopy* cooperative_copy_from(Link& link) override;
   CooperativeCopy* cooperative_copy_to(Link& link) override;
-  bool is_flushed() const override { return true; }  // packets in a ring survive their sender
-  bool can_sleep() const override { return true; }
+  Result<Attempt> try_write(Link& link, std::uint64_t remote_address, ConstSpan bytes) override;
+  // --- Sleeper
   void sleep(std::int64_t nanoseconds, const LastCheck&, std::span<const int> descriptors) override;
   bool may_wait_for_descriptors() override;
-  const Counts& counts() const override { return counts_; }
+  int descriptor() const override { return -1; }
 
- private:
-  CellPoolMemory cell_pool_of(std::uint32_t slot) {
-    return {area_.cell_pool(slot), area_.cell_pool_bytes()};
-  }
   Result<Attempt> unsupported_if_alive(const ShmLink& link, Result<Attempt> attempt) const;
-  RingMemory ring_memory(std::uint32_t from, std::uint32_t to) {
-    return RingMemory(area_.pair(from, to), shm_pair_bytes(settings_),
-                      from > to ? RingMemory::Near::end : RingMemory::Near::beginning);
+  RingMemory ring_between(std::uint32_t from, std::uint32_t to) {
+    return ring_memory(area_, settings_, from, to);
   }
   node::SlotMemory* slot_memory(std::uint32_t slot) { return &node::slot_memory(area_, slot); }
   Status back_ring_to(std::uint32_t slot);
@@ -114,13 +121,6 @@ class Shm final : public Transport {
   Result<Attempt> check_send(ShmLink& link, std::size_t bytes);
   void on_sent(ShmLink& link, std::size_t bytes);
   Result<Attempt> refuse(ShmLink& link);
-  void check_for_senders();
-  void adopt_senders();
-  struct DrainResult {
-    int packets;
-    bool wants_more;  ///< the result of Sink::on_packet
-  };
-  DrainResult drain(RingReader<>& ring, int most, Sink& sink);
 
   SharedArea& area_;
   ShmSettings settings_;
@@ -132,15 +132,8 @@ class Shm final : public Transport {
   std::optional<node::Doorbell> doorbell_;
   bool has_no_doorbell_ = false;  ///< creating one failed
   BounceBuffer bounce_;           ///< for indirect reads and writes of all peers
-
-  std::vector<RingReader<>> incoming_rings_;  ///< rings of processes that send to this one
-  static constexpr std::uint32_t kNoRing = ~0u;
-  std::vector<std::uint32_t> ring_of_ = std::vector<std::uint32_t>(
-      links_.size(), kNoRing);  ///< by slot: index in incoming_rings_
-  std::uint64_t sender_version_ = 0;
-  std::size_t next_ring_ = 0;  ///< start of the next poll
-
-  Counts counts_;
+  IncomingRings incoming_;
+  mutable Counts counts_;
 };
 
 Result<Link*> Shm::open(ConstSpan address) {
@@ -170,7 +163,7 @@ Status Shm::back_ring_to(std::uint32_t slot) {
 /// Connect at first contact; the link stays unconnected while the peer is not ready.
 Status Shm::connect(ShmLink& link) {
   if (!area_.is_ready(link.slot)) return {};
-  link.ring = RingWriter<>(ring_memory(area_.own_slot(), link.slot), &pool_);
+  link.ring = RingWriter<>(ring_between(area_.own_slot(), link.slot), &pool_);
   link.peer = slot_memory(link.slot);
   link.peer->announce_sender(area_.own_slot());
   link.connected = true;
@@ -246,77 +239,6 @@ void Shm::publish(Link& to) {
   on_sent(link, link.reserved.bytes);
 }
 
-void Shm::adopt_senders() {
-  own_.visit_senders(area_.slot_count(), [&](std::uint32_t from) {
-    if (ring_of_[from] != kNoRing) return false;
-    ring_of_[from] = static_cast<std::uint32_t>(incoming_rings_.size());
-    incoming_rings_.emplace_back(ring_memory(from, area_.own_slot()), cell_pool_of(from));
-    return false;
-  });
-}
-
-Shm::DrainResult Shm::drain(RingReader<>& ring, int most, Sink& sink) {
-  int count = 0;
-  bool wants_more = true;
-  while (count < most && wants_more) {
-    const auto packet = count == 0 ? ring.first() : ring.next_in_batch();
-    if (!packet) break;
-    wants_more = sink.on_packet(*packet);
-    ring.release(*packet);
-    ++count;
-  }
-  ring.end_batch(static_cast<std::uint64_t>(count));
-  return {count, wants_more};
-}
-
-void Shm::check_for_senders() {
-  // acquire: pairs with the release in announce_sender. The line moves only when a new sender
-  // appears.
-  std::uint64_t version = own_.sender_version.load(std::memory_order_acquire);
-  if (version == sender_version_) [[likely]]
-    return;
-  sender_version_ = version;
-  adopt_senders();
-}
-
-Result<int> Shm::poll(Sink& sink) {
-  check_for_senders();
-  int count = 0;
-  bool wants_more = true;
-  for (std::size_t visited = 0;
-       visited < incoming_rings_.size() && count < kShmPollBatch && wants_more; ++visited) {
-    if (next_ring_ >= incoming_rings_.size()) next_ring_ = 0;
-    const DrainResult drained = drain(incoming_rings_[next_ring_++],
-                                      std::min(kRingBatch, kShmPollBatch - count), sink);
-    count += drained.packets;
-    wants_more = drained.wants_more;
-  }
-  counts_.packets_received += static_cast<std::uint64_t>(count);
-  return count;
-}
-
-Result<int> Shm::poll_link(Link& link, Sink& sink) {
-  check_for_senders();
-  const std::uint32_t ring = ring_of_[static_cast<ShmLink&>(link).slot];
-  if (ring == kNoRing) return 0;
-  const int count = drain(incoming_rings_[ring], kRingBatch, sink).packets;
-  counts_.packets_received += static_cast<std::uint64_t>(count);
-  return count;
-}
-
-/// Return the next packet; empty for a sender whose ring no poll has adopted yet.
-ConstSpan Shm::front(Link& link) {
-  const std::uint32_t ring = ring_of_[static_cast<ShmLink&>(link).slot];
-  if (ring == kNoRing) [[unlikely]]
-    return {};
-  return incoming_rings_[ring].next().value_or(ConstSpan());
-}
-
-void Shm::drop_front(Link& link, ConstSpan packet) {
-  incoming_rings_[ring_of_[static_cast<ShmLink&>(link).slot]].release(packet);
-  ++counts_.packets_received;
-}
-
 Result<Attempt> Shm::try_read_pieces(Link& from, std::uint64_t remote_address,
                                      std::span<const std::span<std::byte>> into) {
   auto& link = static_cast<ShmLink&>(from);
@@ -350,14 +272,14 @@ Result<Attempt> Shm::try_write(Link& to, std::uint64_t remote_address, ConstSpan
 /// memory is allocated by then.
 CooperativeCopy* Shm::cooperative_copy_from(Link& link) {
   const std::uint32_t slot = static_cast<ShmLink&>(link).slot;
-  return settings_.single_copy && ring_of_[slot] != kNoRing
-             ? &ring_memory(slot, area_.own_slot()).control().copies
+  return settings_.single_copy && incoming_.has_ring_of(slot)
+             ? &ring_between(slot, area_.own_slot()).control().copies
              : nullptr;
 }
 /// The ring to the peer has memory since open().
 CooperativeCopy* Shm::cooperative_copy_to(Link& link) {
   return settings_.single_copy
-             ? &ring_memory(area_.own_slot(), static_cast<ShmLink&>(link).slot).control().copies
+             ? &ring_between(area_.own_slot(), static_cast<ShmLink&>(link).slot).control().copies
              : nullptr;
 }
 
@@ -383,7 +305,7 @@ void Shm::sleep(std::int64_t nanoseconds, const LastCheck& last_check,
   // node::announce_sleep's seq_cst operation and has_unread's seq_cst loads together form the full
   // barrier.
   bool work = own_.visit_senders(area_.slot_count(), [&](std::uint32_t sender) {
-    return has_unread(ring_memory(sender, area_.own_slot()).control());
+    return has_unread(ring_between(sender, area_.own_slot()).control());
   });
   if (!work && !last_check()) {
     if (at_doorbell)
