@@ -25,7 +25,7 @@ constinit std::atomic<void (*)()> detection_listener{nullptr};
 void activate(int thread_level, pthread_t initialiser) {
   level.store(thread_level, std::memory_order_relaxed);
   main_thread.store(initialiser, std::memory_order_relaxed);
-  current_table.store(&active_table, std::memory_order_release);
+  current_table.store(&active_table, std::memory_order_seq_cst);
 }
 
 /// True if this thread has initialised the substrate.
@@ -67,16 +67,15 @@ bool detect_activity() {
   int provided = MPI_THREAD_SINGLE;
   active_table.Query_thread(&provided);
   activate(provided, 0);
-  // pairs with the fence in on_activity_detected(): the listener is seen here, or the table there
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (auto* const call = detection_listener.load(std::memory_order_acquire)) call();
+  // seq_cst, like the store of the table and both accesses in on_activity_detected(): the listener
+  // is seen here, or the table there
+  if (auto* const call = detection_listener.load(std::memory_order_seq_cst)) call();
   return true;
 }
 
 bool on_activity_detected(void (*call)()) {
-  detection_listener.store(call, std::memory_order_release);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with detect_activity()
-  return is_active();
+  detection_listener.store(call, std::memory_order_seq_cst);
+  return current_table.load(std::memory_order_seq_cst) != &inactive_table;
 }
 
 void enter_active(int thread_level) { activate(thread_level, pthread_self()); }
