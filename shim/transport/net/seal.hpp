@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Seal is authenticated encryption of control messages, by OpenSSL's libcrypto.
 //
-// libcrypto is loaded when a process first listens for other nodes. SECURITY.md states what this protects.
+// libcrypto is loaded when a process first listens for other nodes. SECURITY.md states what this
+// protects.
 #pragma once
 
 #include <array>
