@@ -15,6 +15,7 @@ import textwrap
 PATHS = {
     "docs/developer/send_path.dot": "docs/developer/sending.md",
     "docs/developer/allreduce_path.dot": "docs/developer/collectives.md",
+    "docs/developer/creation_path.dot": "docs/developer/communicator-creation.md",
 }
 _ROW = re.compile(r"^\| (\d+)([a-z]?) \| `([^`]+)` \| `([^`]+)` \| (.+) \|$", re.MULTILINE)
 _BREAK = "\\n "  # with a space: spelling checkers take the n for a part of the next word
