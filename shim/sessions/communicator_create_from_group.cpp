@@ -17,7 +17,9 @@ base::Result<CommunicatorPtr> create_from_group(const SessionPtr& session, Group
                        "the calling process (rank " + std::to_string(process.self().rank) +
                            " of mpi://WORLD) is not a member of the group " + group->text());
   const TopologyOfGroup without{"", group};
-  const auto& [text, members] = topology != nullptr ? *topology : without;
+  const TopologyOfGroup& of = topology != nullptr ? *topology : without;
+  const std::string& text = of.text;  // no structured binding: a lambda of clang 14 cannot use it
+  const GroupPtr& members = of.members;
   const auto operation = process.new_creation(text.empty() ? tag : tag + " (" + text + ")",
                                               *members);
   // depends on the size of the group, because processes outside it do not know the topology
