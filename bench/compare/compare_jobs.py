@@ -299,6 +299,13 @@ def left_out(systems, shapes):
     return found
 
 
+def check_parts(parts, parser):
+    """End the command if the list has an unknown part."""
+    unknown = set(parts.split(",")) - set(PARTS)
+    if unknown:
+        parser.error(f"--parts has {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+
+
 def shapes_of(options):
     """Return the shapes of the chosen parts."""
     counts = [int(word) for word in options.processes.split(",")]
