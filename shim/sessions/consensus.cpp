@@ -352,17 +352,16 @@ void Consensuses::handle_join(Consensus& consensus, std::uint32_t from, Consensu
                        .coordinator = self,
                        .decision = consensus.decided});
   if (message.coordinator != self) return;
+  Consensus::Coordination& coordination = consensus.coordination;
   for (std::uint32_t member : message.gone)
-    if (member != self && !consensus.coordination.joins.contains(member))
-      consensus.gone.insert(member);
-  if (consensus.coordination.proposal && consensus.coordination.joins.contains(from)) return;
-  if (consensus.coordination
-          .proposal)  // the sender was considered gone: it gets the proposal of the others
+    if (member != self && !coordination.joins.contains(member)) consensus.gone.insert(member);
+  if (coordination.proposal && coordination.joins.contains(from)) return;
+  if (coordination.proposal)  // the sender was considered gone: it gets the proposal of the others
     send(from, {.kind = MessageType::propose,
                 .key = consensus.key,
                 .coordinator = self,
-                .decision = consensus.coordination.proposal});
-  consensus.coordination.joins.insert_or_assign(from, std::move(message));
+                .decision = coordination.proposal});
+  coordination.joins.insert_or_assign(from, std::move(message));
 }
 
 void Consensuses::handle_coordinator(Consensus& consensus, std::uint32_t coordinator) {

@@ -64,8 +64,9 @@ base::Result<transport::Net*> PeerAddresses::network() {
 base::Status PeerAddresses::publish(const base::TracedOperation& during) {
   auto opened = network();
   std::lock_guard guard(mutex_);
-  if (!opened) {                                      // so that peers do not wait for an address
-    if (!std::exchange(has_published_reason_, true))  // or an earlier incarnation has
+  if (!opened) {
+    // so that peers do not wait for an address; fails if an earlier incarnation has done it
+    if (!std::exchange(has_published_reason_, true))
       static_cast<void>(spec_.bootstrap.publish(address_key(incarnation_),
                                                 reason_without_address(opened.error().text())));
     return std::move(opened).error();
