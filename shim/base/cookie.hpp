@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Makes cookies: random numbers that authenticate the peers that know them.
 #pragma once
 
 #include <sys/random.h>

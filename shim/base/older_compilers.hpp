@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What GCC 10 and its standard library lack of C++20 and of the builtins that this library uses.
+// Supplies the parts of C++20 and the builtins that GCC 10 and its standard library lack.
 #pragma once
 
 #include <bit>

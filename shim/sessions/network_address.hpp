@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// NetworkAddress is the address of a process for other nodes.
 #pragma once
 
 #include <cstdint>

@@ -20,11 +20,11 @@
 namespace shim::sessions {
 
 /// One per Process object. Thread-safe, local. If two sets share a name, the first in this order
-/// counts: mpi://WORLD, mpi://SELF, mpix://SHARED, mpix://NODE/<host> for every node,
-/// mpix://APP/<n> for every application of a multi-application launch, mpix://NUMA/<host>/<n> and
-/// mpix://SOCKET/<host>/<n> of this node (hardware_sets.hpp), the launcher's sets, the user's, the
-/// published ones. The launcher's and the published sets are read again at each call. A set of a
-/// million processes takes a few bytes if it consists of ranges.
+/// counts: mpi://WORLD, mpi://SELF, mpix://SHARED, `mpix://NODE/<host>` for every node,
+/// `mpix://APP/<n>` for every application of a multi-application launch, `mpix://NUMA/<host>/<n>`
+/// and `mpix://SOCKET/<host>/<n>` of this node (hardware_sets.hpp), the launcher's sets, the
+/// user's, the published ones. The launcher's and the published sets are read again at each call. A
+/// set of a million processes takes a few bytes if it consists of ranges.
 class ProcessSets {
  public:
   /// Read the settings `psets` and `pset_file`; log invalid entries once and keep the others.

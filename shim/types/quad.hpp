@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Quad is a floating-point type of 128 bits (IEEE binary128).
 #pragma once
 
 #include <cfloat>

@@ -173,6 +173,14 @@ class CheckModules(unittest.TestCase):
     def large_classes(self) -> list[str]:
         return check_modules.find_large_classes(self.top, self.modules)
 
+    def test_reports_a_header_that_does_not_say_what_it_is(self):
+        self.write(
+            "shim/low/low.hpp", "// SPDX-License-Identifier: X\n// Low is a module.\n#if 0\n"
+        )
+        self.write("shim/low/other.hpp", "// SPDX-License-Identifier: X\n#pragma once\n// Other.\n")
+        found = check_modules.find_missing_heads(self.top)
+        self.assertEqual(found, ["shim/low/other.hpp does not say in its first comment what it is"])
+
     def test_a_class_with_many_functions_or_members_is_reported(self) -> None:
         members = "".join(f"  int m{i} = 0;\n" for i in range(15))
         functions = "".join(f"  void f{i}() {{ return; }}\n" for i in range(40))

@@ -12,6 +12,7 @@ from pages import (  # noqa: E402
     call_path,
     creation,
     folders,
+    interfaces,
     links,
     messages,
     modules,
@@ -171,6 +172,36 @@ class FoldersTest(unittest.TestCase):
             picture = folders.dot(pathlib.Path(holder))
         arrows = [line.strip() for line in picture.splitlines() if "->" in line]
         self.assertEqual(arrows, ['"native" -> "abi";', '"impl" -> "native";'])
+
+
+class InterfacesTest(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.top = pathlib.Path(holder.name)
+        files = {
+            "CMakeLists.txt": "intersession_module(low)\nintersession_module(high DEPENDS low)\n",
+            "low/low.hpp": '// Low is a | sign. More.\n#include "shim/low/part.hpp"\n',
+            "low/part.hpp": "// Part of Low.\n",
+            "low/own.hpp": "// Own is not included.\n",
+            "low/own.cpp": '#include "shim/low/own.hpp"\n',
+            "high/high.cpp": '#include "shim/low/low.hpp"\n',
+            "intercept/phases.h": '#include "shim/low/low.hpp"\n',
+        }
+        for path, text in files.items():
+            (self.top / "shim" / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.top / "shim" / path).write_text(text, encoding="utf-8")
+
+    def test_lists_the_headers_that_other_modules_include(self):
+        page = interfaces.page(self.top)
+        rows = [line for line in page.splitlines() if line.startswith("| `")]
+        self.assertEqual(rows, ["| `low.hpp` | Low is a &#124; sign | high, intercept |"])
+
+    def test_documents_what_they_include(self):
+        self.assertEqual(
+            interfaces.documented_headers(self.top),
+            ["shim/intercept/phases.h", "shim/low/low.hpp", "shim/low/part.hpp"],
+        )
 
 
 class CreationTest(unittest.TestCase):

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Receives bytes of a PMI-1 connection without blocking.
 #pragma once
 
 #include "shim/bootstrap/pmi1/wire.hpp"
