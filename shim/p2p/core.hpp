@@ -67,9 +67,9 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   /// @param keep_copy copy data that does not leave at once
   base::Result<Request*> begin(SendRequest& request, Guard& guard, bool keep_copy);
   /// Return the started request, or the error after releasing the request.
-  template <typename PolledRequest>
+  template <typename OperationRequest>
   [[gnu::always_inline]] base::Result<Request*> started(base::Status status,
-                                                        PolledRequest& request);
+                                                        OperationRequest& request);
   /// Send on the slow path, and wait until the data may be reused; no lock.
   base::Status send_slowly(const MessageAddress& to, const types::ConstBuffer& data, SendMode mode);
   /// Receive on the slow path; no lock.
@@ -77,8 +77,8 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                                                    const types::Buffer& into);
   /// Wait for an operation whose request the caller owns, and return its error. Afterwards no
   /// reference to the request remains. No lock.
-  template <typename PolledRequest>
-  [[gnu::hot]] base::Status finish(PolledRequest& request);
+  template <typename OperationRequest>
+  [[gnu::hot]] base::Status finish(OperationRequest& request);
 
   // --- core_fast_path.cpp
   /// Receive on the fast path: true if the message arrived before any other work was due. If false,
@@ -261,13 +261,13 @@ class RequestSubject final : public WaitSubject {
 inline void abandon(Core& core, SendRequest& request) { core.sending.abandon(request); }
 inline void abandon(Core& core, ReceiveRequest& request) { core.receiving.abandon(request); }
 
-template <typename PolledRequest>
-base::Status Core::finish(PolledRequest& request) {
+template <typename OperationRequest>
+base::Status Core::finish(OperationRequest& request) {
   if (!request.is_done()) {
     // the request is on its owner's stack: detach it even if an exception ends the wait
     struct Abandoned {
       Core& core;
-      PolledRequest& request;
+      OperationRequest& request;
       ~Abandoned() {
         if (request.is_done()) return;
         Guard guard = core.enter();
@@ -282,8 +282,8 @@ base::Status Core::finish(PolledRequest& request) {
   return {};
 }
 
-template <typename PolledRequest>
-inline base::Result<Request*> Core::started(base::Status status, PolledRequest& request) {
+template <typename OperationRequest>
+inline base::Result<Request*> Core::started(base::Status status, OperationRequest& request) {
   if (status) return &request;
   request.complete({}, std::nullopt);
   request.dispose();
