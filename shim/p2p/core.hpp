@@ -106,7 +106,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
   void on_placed(transport::ConstSpan header, std::size_t payload_bytes) override;
   bool deliver_to_self(Peer& self) override;
 
-  bool poll_once(ExpectedRecv& expected);
+  bool poll_under_lock(ExpectedRecv& expected);
   [[gnu::hot]] bool may_take_fast_path(const ExpectedRecv& expected);
 
   void end(SendRequest& request, std::optional<base::Error> error, bool cancelled) override {

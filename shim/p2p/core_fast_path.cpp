@@ -100,7 +100,7 @@ bool Core::may_take_fast_path(const ExpectedRecv& expected) {
 }
 
 /// Poll up to kFastPathPolls times under the lock. Return as receive_at_once does.
-[[gnu::always_inline]] inline bool Core::poll_once(ExpectedRecv& expected) {
+[[gnu::always_inline]] inline bool Core::poll_under_lock(ExpectedRecv& expected) {
   Guard guard = enter();
   expected.can_retry = may_take_fast_path(expected);
   if (!expected.can_retry) return false;
@@ -109,9 +109,9 @@ bool Core::may_take_fast_path(const ExpectedRecv& expected) {
 }
 
 bool Core::receive_at_once(ExpectedRecv& expected) {
-  for (int looks = loop.is_oversubscribed() ? kOversubscribedPolls : 1;; --looks) {
-    if (poll_once(expected)) return true;
-    if (looks == 1 || !expected.can_retry) return false;
+  for (int polls_left = loop.is_oversubscribed() ? kOversubscribedPolls : 1;; --polls_left) {
+    if (poll_under_lock(expected)) return true;
+    if (polls_left == 1 || !expected.can_retry) return false;
     sched_yield();
   }
 }
