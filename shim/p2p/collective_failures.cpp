@@ -267,8 +267,9 @@ void CollectiveFailures::apply_early_notices(Context& context) {
 /// reads. Over a fabric, the end of a registration (transport::MemoryRegistration) ends the reads.
 bool CollectiveFailures::has_sent_notices() const {
   return uses_.peers.find_first([](Peer& to) -> Peer* {
-    const bool may_read = to.link != nullptr && to.has->cooperative_writes != nullptr &&
-                          to.has->cooperative_writes->cooperative_copy_to(*to.link) != nullptr;
+    const bool may_read = to.link != nullptr && to.interfaces->cooperative_writes != nullptr &&
+                          to.interfaces->cooperative_writes->cooperative_copy_to(*to.link) !=
+                              nullptr;
     return may_read && std::ranges::any_of(to.queue, &QueuedOutput::is_notice) ? &to : nullptr;
   }) == nullptr;
 }

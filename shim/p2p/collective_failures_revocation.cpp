@@ -67,7 +67,7 @@ void CollectiveFailures::on_refused(const wire::Refused& header) {
 /// True if the receiver may read the message from this process's memory without a request.
 bool CollectiveFailures::may_be_read(const SendRequest& request) const {
   const Peer& to = *request.peer;
-  const bool reads_memory = to.link != nullptr && to.has->registered_reads == nullptr &&
+  const bool reads_memory = to.link != nullptr && to.interfaces->registered_reads == nullptr &&
                             uses_.single_copy;
   return request.is_long && !request.streaming && reads_memory && to.process != uses_.self;
 }

@@ -33,18 +33,18 @@ base::Error gone_error(base::ProcessId process, std::string_view why) {
 
 /// True if the link to this peer, or its last one, has lost packets.
 bool has_lost_packets(const Peer& peer, const transport::Link* link) {
-  return link != nullptr && peer.has->loss_detector != nullptr &&
-         peer.has->loss_detector->has_lost_packets(*link);
+  return link != nullptr && peer.interfaces->loss_detector != nullptr &&
+         peer.interfaces->loss_detector->has_lost_packets(*link);
 }
 
 /// Return why nothing more arrives over the peer's link though its process may live; else empty.
 std::string_view gone_reason(const Peer& peer) {
-  const transport::FailureDetector* detector = peer.has->failure_detector;
+  const transport::FailureDetector* detector = peer.interfaces->failure_detector;
   return detector == nullptr ? std::string_view() : detector->gone_reason(*peer.link);
 }
 
 transport::ShutdownNotice shutdown_notice(const Peer& peer, const transport::Link& link) {
-  const transport::FailureDetector* detector = peer.has->failure_detector;
+  const transport::FailureDetector* detector = peer.interfaces->failure_detector;
   return detector == nullptr ? transport::ShutdownNotice::not_expected
                              : detector->shutdown_notice(link);
 }
@@ -256,8 +256,9 @@ std::vector<base::ProcessId> Liveness::peers_with_losses() const {
 /// True if the link reports that the process is gone; the router knows processes of this node only.
 bool Liveness::is_link_gone(base::ProcessId process) const {
   const Peer* known = uses_.peers.find(process);
-  return known != nullptr && known->link != nullptr && known->has->failure_detector != nullptr &&
-         known->has->failure_detector->is_gone(*known->link);
+  return known != nullptr && known->link != nullptr &&
+         known->interfaces->failure_detector != nullptr &&
+         known->interfaces->failure_detector->is_gone(*known->link);
 }
 
 /// True if the process is known to have died.

@@ -16,7 +16,7 @@ constexpr int kDataPerRound = 32;
 /// the transport has it in local memory.
 base::Result<transport::Attempt> send_part(Peer& to, SendRequest& request, const wire::Data& header,
                                            std::uint64_t bytes) {
-  transport::SendInPlace* const in_place = to.has->send_in_place;
+  transport::SendInPlace* const in_place = to.interfaces->send_in_place;
   if (in_place != nullptr && !request.data.is_one_run()) {
     std::span<std::byte> space;
     SHIM_TRY_ASSIGN(transport::Attempt attempt,
@@ -33,8 +33,9 @@ base::Result<transport::Attempt> send_part(Peer& to, SendRequest& request, const
 
 /// Return the length of the next data packet to this peer.
 std::size_t long_packet_bytes(const Peer& to) {
-  return to.has->stream_limits == nullptr ? to.transport->max_packet_bytes()
-                                          : to.has->stream_limits->long_packet_bytes(*to.link);
+  return to.interfaces->stream_limits == nullptr
+             ? to.transport->max_packet_bytes()
+             : to.interfaces->stream_limits->long_packet_bytes(*to.link);
 }
 
 }  // namespace
@@ -104,10 +105,11 @@ base::Result<transport::Attempt> Output::send_control_part(Peer& to) {
   transport::ConstSpan rest = transport::ConstSpan(front.control).subspan(front.control_sent);
   transport::ConstSpan part = rest.first(
       std::min(rest.size(), to.transport->max_packet_bytes() - sizeof(header)));
-  SHIM_TRY_ASSIGN(transport::Attempt attempt,
-                  to.has->setup_path == nullptr
-                      ? to.transport->try_send(*to.link, wire::bytes_of(header), part)
-                      : to.has->setup_path->try_send_ahead(*to.link, wire::bytes_of(header), part));
+  SHIM_TRY_ASSIGN(
+      transport::Attempt attempt,
+      to.interfaces->setup_path == nullptr
+          ? to.transport->try_send(*to.link, wire::bytes_of(header), part)
+          : to.interfaces->setup_path->try_send_ahead(*to.link, wire::bytes_of(header), part));
   if (attempt != transport::Attempt::done) return attempt;
   front.control_sent += part.size();
   if (front.control_sent == front.control.size()) to.queue.pop_front();

@@ -53,7 +53,7 @@ struct Peer {
   bool is_busy = false;       ///< in the engine's list of peers for which output waits
   bool needs_route = false;   ///< in the engine's list of peers without a route
   /// of the transport; null before the first link
-  const transport::OptionalInterfaces* has = nullptr;
+  const transport::OptionalInterfaces* interfaces = nullptr;
   const transport::Link* last_link = nullptr;  ///< the link that failed
   std::optional<base::Error> failure;
   /// messages between us were lost; one may have matched a receive from any source
@@ -71,12 +71,12 @@ struct Peer {
   ReceiveRequest* shared = nullptr;
   std::vector<std::byte> control_part;  ///< a control message that has arrived in part
 
-  void set_link(transport::Transport& over, const transport::OptionalInterfaces& interfaces,
+  void set_link(transport::Transport& over, const transport::OptionalInterfaces& of_transport,
                 transport::Link& to_process) {
     transport = &over;
-    has = &interfaces;
+    interfaces = &of_transport;
     link = &to_process;
-    receive_in_place = interfaces.receive_in_place;
+    receive_in_place = of_transport.receive_in_place;
   }
   /// Record that the link has failed.
   void drop_link() {

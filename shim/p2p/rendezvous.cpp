@@ -42,7 +42,7 @@ wire::ReadyToSend Rendezvous::announce(SendRequest& request) {
 /// than a read.
 bool Rendezvous::may_be_streamed(const SendRequest& request) const {
   if (request.caller == Caller::returns_at_once) return false;
-  transport::StreamLimits* const limits = request.peer->has->stream_limits;
+  transport::StreamLimits* const limits = request.peer->interfaces->stream_limits;
   const auto budget = limits == nullptr ? transport::StreamBudget{} : limits->stream_budget();
   const std::uint64_t bytes = request.data.bytes();
   const bool is_of_collective = request.address.plane ==
@@ -59,14 +59,14 @@ bool Rendezvous::may_be_streamed(const SendRequest& request) const {
 bool Rendezvous::is_streamed(const ReceiveRequest& request) const {
   const Peer& from = *request.peer;
   return request.caller != Caller::returns_at_once && request.remote_key == kSenderWaits &&
-         from.link != nullptr && from.has->registered_reads == nullptr;
+         from.link != nullptr && from.interfaces->registered_reads == nullptr;
 }
 
 /// Return the location of the message's data for its announcement. Register the data if the
 /// transport needs that.
 transport::RemoteMemory Rendezvous::offer(SendRequest& request) {
   Peer& to = *request.peer;
-  transport::RegisteredReads* const reads = to.has->registered_reads;
+  transport::RegisteredReads* const reads = to.interfaces->registered_reads;
   if (reads == nullptr)
     return {request.data.address(), may_be_streamed(request) ? kSenderWaits : 0};
   if (!uses_.single_copy || request.data.bytes() == 0 || !request.data.is_one_run()) return {};
@@ -112,7 +112,7 @@ bool Rendezvous::may_read(const ReceiveRequest& request) const {
 /// True if the transport can read into the buffer; a buffer with holes needs a transport that reads
 /// without registration.
 bool Rendezvous::may_read_on(const ReceiveRequest& request) const {
-  return request.into.is_one_run() || (request.peer->has->registered_reads == nullptr &&
+  return request.into.is_one_run() || (request.peer->interfaces->registered_reads == nullptr &&
                                        request.into.is_of_long_runs(request.received));
 }
 
@@ -133,7 +133,7 @@ bool Rendezvous::read_chunk(ReceiveRequest& request) {
     request_data(request);
     return true;
   }
-  if (from.has->registered_reads != nullptr) return read_offered(request);
+  if (from.interfaces->registered_reads != nullptr) return read_offered(request);
   const bool may_begin = request.shared_copy == nullptr && request.received == 0 &&
                          (from.shared == nullptr || from.shared == &request);
   if (may_begin && uses_.sharing.is_for_two(request, sends_long()) && uses_.sharing.begin(request))
@@ -156,7 +156,7 @@ bool Rendezvous::read_chunk(ReceiveRequest& request) {
 /// Read the next chunk of the missing bytes, and count it.
 base::Result<transport::Attempt> Rendezvous::read_on(ReceiveRequest& request) {
   Peer& from = *request.peer;
-  transport::RemoteReads* const reads = from.has->remote_reads;
+  transport::RemoteReads* const reads = from.interfaces->remote_reads;
   if (reads == nullptr) return transport::Attempt::unsupported;
   const std::uint64_t address = request.remote_address + request.received;
   const std::uint64_t most = std::min(kReadChunkBytes, request.wanted - request.received);
@@ -179,8 +179,8 @@ bool Rendezvous::read_offered(ReceiveRequest& request) {
   if (request.received == request.wanted) return end_if_read(request);
   if (request.read == nullptr) {
     const transport::RemoteMemory memory{request.remote_address, request.remote_key};
-    request.read = from.has->registered_reads->begin_read(*from.link, memory,
-                                                          request.into.window(0, request.wanted));
+    request.read = from.interfaces->registered_reads->begin_read(
+        *from.link, memory, request.into.window(0, request.wanted));
     if (request.read == nullptr) return give_up_reading(request, nullptr);
   }
   auto read = request.read->progress();

@@ -45,7 +45,7 @@ template <typename Header>
 bool Sending::try_eager_packed(Peer& to, const Header& header, const types::ConstBuffer& data) {
   PackedStream packed(data);
   const auto bytes = static_cast<std::size_t>(data.bytes());
-  transport::SendInPlace* const in_place = to.has->send_in_place;
+  transport::SendInPlace* const in_place = to.interfaces->send_in_place;
   if (in_place == nullptr) return try_eager(to, header, packed.part(0, bytes));
   std::span<std::byte> space;
   auto reserved = in_place->try_reserve(*to.link, wire::bytes_of(header), bytes, space);

@@ -42,7 +42,7 @@ bool SharedCopies::is_for_two(const ReceiveRequest& request, bool sends_long) co
 /// Return false if the two processes share no memory. Otherwise the request may be gone.
 bool SharedCopies::begin(ReceiveRequest& request) {
   Peer& from = *request.peer;
-  transport::CooperativeWrites* const writes = from.has->cooperative_writes;
+  transport::CooperativeWrites* const writes = from.interfaces->cooperative_writes;
   request.shared_copy = writes == nullptr ? nullptr : writes->cooperative_copy_from(*from.link);
   if (request.shared_copy == nullptr) return from.can_write = false;
   request.parts = parts_of(request.wanted);
@@ -64,8 +64,9 @@ SharedCopies::State SharedCopies::copy(ReceiveRequest& request) {
   if (const auto parts = request.shared_copy->claim(request.generation); parts.count != 0) {
     request.parts -= parts.count;
     const ByteRange own(parts, request.wanted);
-    auto read = from.has->remote_reads->try_read(*from.link, request.remote_address + own.offset,
-                                                 request.into.window(own.offset, own.bytes));
+    auto read = from.interfaces->remote_reads->try_read(*from.link,
+                                                        request.remote_address + own.offset,
+                                                        request.into.window(own.offset, own.bytes));
     if (!read && read.error().error_class() == base::ErrorClass::proc_aborted) {
       uses_.failures.fail_link(from, read.error());
       return State::moved;
@@ -169,7 +170,7 @@ bool SharedCopies::write_parts(const wire::Share& share) {
   SendRequest* request = uses_.send_ids.find(share.send);
   if (request == nullptr || request->peer == nullptr || request->peer->link == nullptr)
     return false;
-  transport::CooperativeWrites* const writes = request->peer->has->cooperative_writes;
+  transport::CooperativeWrites* const writes = request->peer->interfaces->cooperative_writes;
   if (writes == nullptr) return false;
   transport::Link& link = *request->peer->link;
   transport::CooperativeCopy* copy = writes->cooperative_copy_to(link);

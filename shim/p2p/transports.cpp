@@ -19,13 +19,13 @@ transport::Matcher* Transports::matcher() const {
 }
 
 void Transports::probe_losses() const {
-  for (const transport::OptionalInterfaces& has : interfaces_)
-    if (has.loss_detector != nullptr) has.loss_detector->probe_losses();
+  for (const transport::OptionalInterfaces& interfaces : interfaces_)
+    if (interfaces.loss_detector != nullptr) interfaces.loss_detector->probe_losses();
 }
 
 bool Transports::any_lost_packets() const {
-  return std::ranges::any_of(interfaces_, [](const transport::OptionalInterfaces& has) {
-    return has.loss_detector != nullptr && has.loss_detector->any_lost_packets();
+  return std::ranges::any_of(interfaces_, [](const transport::OptionalInterfaces& interfaces) {
+    return interfaces.loss_detector != nullptr && interfaces.loss_detector->any_lost_packets();
   });
 }
 

@@ -115,17 +115,17 @@ WaitLoop::WaitSet WaitLoop::make_wait_set() {
              may_skip_self = is_alone && uses_.transports.size() > 1;
   WaitSet wait_set;
   uses_.transports.for_each(
-      [&](transport::Transport& each, const transport::OptionalInterfaces& has) {
+      [&](transport::Transport& each, const transport::OptionalInterfaces& interfaces) {
         if (wait_set.has_unwakeable) return;
         const bool is_self = each.reach() == transport::Reach::own_process,
                    is_first = wait_set.sleeper == nullptr;
         if (is_self && !each.is_flushed()) wait_set.has_self_packet = true;
         if (is_self && (may_skip_self || !is_first)) return;
-        const int descriptor = is_first || !is_alone || has.sleeper == nullptr
+        const int descriptor = is_first || !is_alone || interfaces.sleeper == nullptr
                                    ? -1
-                                   : has.sleeper->descriptor();
-        if (is_first && has.sleeper != nullptr) {
-          wait_set.sleeper = has.sleeper;
+                                   : interfaces.sleeper->descriptor();
+        if (is_first && interfaces.sleeper != nullptr) {
+          wait_set.sleeper = interfaces.sleeper;
         } else if (descriptor >= 0 && wait_set.count < wait_set.descriptors.size() &&
                    wait_set.sleeper->may_wait_for_descriptors()) {
           wait_set.descriptors[wait_set.count++] = descriptor;

@@ -179,7 +179,7 @@ class NetTransport final : public Net,
   std::vector<NetLink*> pending_responses_;
   FabricOpenTask open_task_;
   std::unique_ptr<Transport> fabric_;
-  std::optional<OptionalInterfaces> fabric_has_;  ///< set with fabric_
+  std::optional<OptionalInterfaces> fabric_interfaces_;  ///< set with fabric_
   std::optional<Error> fabric_failure_;
   /// Of all connections; 0: the last one found data, so there may be more.
   base::Nanoseconds last_poll_ = 0;
@@ -232,8 +232,8 @@ Result<bool> NetTransport::has_fabric_link(NetLink& link) {
 std::size_t NetTransport::long_packet_bytes(const Link& to) const {
   const auto& link = static_cast<const NetLink&>(to);
   if (wants_fabric())
-    return link.fabric != nullptr && fabric_has_->stream_limits != nullptr
-               ? fabric_has_->stream_limits->long_packet_bytes(*link.fabric)
+    return link.fabric != nullptr && fabric_interfaces_->stream_limits != nullptr
+               ? fabric_interfaces_->stream_limits->long_packet_bytes(*link.fabric)
                : max_packet_bytes();
   return link.peer->fits_in_buffer(kLongPacketBytes) ? kLongPacketBytes : max_packet_bytes();
 }
@@ -322,8 +322,8 @@ std::string_view NetTransport::gone_reason(const Link& to) const {
 
 bool NetTransport::has_lost_packets(const Link& to) const {
   const auto& link = static_cast<const NetLink&>(to);
-  return link.fabric != nullptr && fabric_has_->loss_detector != nullptr &&
-         fabric_has_->loss_detector->has_lost_packets(*link.fabric);
+  return link.fabric != nullptr && fabric_interfaces_->loss_detector != nullptr &&
+         fabric_interfaces_->loss_detector->has_lost_packets(*link.fabric);
 }
 
 /// With a fabric, a connection may have been closed after use long before its process ended.
@@ -337,22 +337,23 @@ ShutdownNotice NetTransport::shutdown_notice(const Link& of) const {
 }
 
 bool NetTransport::any_lost_packets() const {
-  return fabric_ != nullptr && fabric_has_->loss_detector != nullptr &&
-         fabric_has_->loss_detector->any_lost_packets();
+  return fabric_ != nullptr && fabric_interfaces_->loss_detector != nullptr &&
+         fabric_interfaces_->loss_detector->any_lost_packets();
 }
 
 void NetTransport::probe_losses() {
-  if (fabric_ && fabric_has_->loss_detector != nullptr) fabric_has_->loss_detector->probe_losses();
+  if (fabric_ && fabric_interfaces_->loss_detector != nullptr)
+    fabric_interfaces_->loss_detector->probe_losses();
 }
 
 /// Return the registered reads of the link's fabric; null while it has none.
 RegisteredReads* NetTransport::registered_reads_of(const NetLink& link) const {
-  return link.fabric == nullptr ? nullptr : fabric_has_->registered_reads;
+  return link.fabric == nullptr ? nullptr : fabric_interfaces_->registered_reads;
 }
 
 /// Return what detects failures of the link's fabric; null while it has none.
 const FailureDetector* NetTransport::failure_detector_of(const NetLink& link) const {
-  return link.fabric == nullptr ? nullptr : fabric_has_->failure_detector;
+  return link.fabric == nullptr ? nullptr : fabric_interfaces_->failure_detector;
 }
 
 std::unique_ptr<MemoryRegistration> NetTransport::offer(Link& to, ConstSpan memory) {
@@ -403,7 +404,7 @@ void NetTransport::connect_fabric(NetLink& link) {
     return;
   }
   link.fabric = *opened;
-  if (fabric_has_->fabric != nullptr) fabric_has_->fabric->expect(*link.fabric);
+  if (fabric_interfaces_->fabric != nullptr) fabric_interfaces_->fabric->expect(*link.fabric);
   if (link.has_requested && !link.has_sent_address)
     (void)send_fabric_address(link);  // a lost peer is detected by senders
 }
@@ -419,7 +420,7 @@ void NetTransport::adopt_fabric() {
     opened = Error(ErrorClass::intern, "the packet limit of the libfabric endpoint is too small");
   if (opened) {
     fabric_ = *std::move(opened);
-    fabric_has_.emplace(*fabric_);
+    fabric_interfaces_.emplace(*fabric_);
   } else {
     fabric_failure_ = std::move(opened).error();
   }
