@@ -55,7 +55,7 @@ bool Sending::send_over_provider(SendRequest& request) {
 
 bool Sending::send_at_once(SendRequest& request) {
   const MessageAddress& address = request.address;
-  Peer* to = clear_peer(*address.context, address.rank, request.data.bytes());
+  Peer* to = peer_for_fast_path(*address.context, address.rank, request.data.bytes());
   if (to == nullptr) [[unlikely]]
     return uses_.limits.may_match_in_provider() && send_over_provider(request);
   number(request, *to);

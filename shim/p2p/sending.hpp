@@ -67,7 +67,7 @@ class Sending final {
   bool has_released() const { return released_ != 0; }
 
  private:
-  Peer* clear_peer(Context& context, int rank, std::uint64_t bytes) const;
+  Peer* peer_for_fast_path(Context& context, int rank, std::uint64_t bytes) const;
   wire::Eager header_for(wire::PacketType kind, const Context& context, int rank, int tag,
                          Plane plane, std::uint64_t bytes) const;
   template <typename Header>

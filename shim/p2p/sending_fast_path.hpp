@@ -19,8 +19,8 @@ namespace shim::p2p {
 
 /// Return the peer if a message of this length can be sent to it as one packet now; else null. Null
 /// also if a provider may match it: send_over_provider().
-[[gnu::always_inline]] inline Peer* Sending::clear_peer(Context& context, int rank,
-                                                        std::uint64_t bytes) const {
+[[gnu::always_inline]] inline Peer* Sending::peer_for_fast_path(Context& context, int rank,
+                                                                std::uint64_t bytes) const {
   Peer* to = context.known_peer(rank);
   return to != nullptr && to->is_clear() && bytes < to->fast_end ? to : nullptr;
 }
@@ -71,7 +71,7 @@ template <typename Header>
 [[gnu::always_inline]] inline bool Sending::send_at_once(Context& context,
                                                          const types::ConstBuffer& data, int rank,
                                                          int tag, Plane plane) {
-  Peer* to = clear_peer(context, rank, data.bytes());
+  Peer* to = peer_for_fast_path(context, rank, data.bytes());
   if (to == nullptr) [[unlikely]]
     return uses_.limits.may_match_in_provider() &&
            send_over_provider(context, data, rank, tag, plane, 0);
@@ -87,7 +87,7 @@ template <typename Header>
 [[gnu::always_inline]] inline bool Sending::send_at_once(Context& context,
                                                          const types::ConstBuffer& data, int rank,
                                                          int tag, InlineSent& inline_sent) {
-  Peer* to = clear_peer(context, rank, data.bytes());
+  Peer* to = peer_for_fast_path(context, rank, data.bytes());
   const std::uint64_t number = messages_numbered_ + 1;
   if (to == nullptr) [[unlikely]] {
     if (!uses_.limits.may_match_in_provider() ||
