@@ -14,7 +14,7 @@ class EngineLock {
  public:
   [[gnu::always_inline]] Guard enter() {
     Guard guard(lock_);
-    note_entry();
+    record_entry();
     return guard;
   }
   /// Enter on behalf of another engine's thread; the guard owns nothing if the lock is held.
@@ -23,7 +23,7 @@ class EngineLock {
   /// Holds the lock like enter(), for callers that release it only at the end.
   class Scope {
    public:
-    explicit Scope(EngineLock& lock) : guard_(lock.lock_) { lock.note_entry(); }
+    explicit Scope(EngineLock& lock) : guard_(lock.lock_) { lock.record_entry(); }
 
    private:
     std::lock_guard<base::BiasedLock> guard_;
@@ -64,7 +64,7 @@ class EngineLock {
   void release_ownership() { lock_.release_ownership(); }
 
  private:
-  [[gnu::always_inline]] void note_entry() {
+  [[gnu::always_inline]] void record_entry() {
     if (sleepers() != 0) [[unlikely]]
       several_threads_ = true;
   }
