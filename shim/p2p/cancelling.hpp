@@ -20,8 +20,8 @@ namespace shim::p2p {
 /// Callers hold the engine's lock.
 class Cancelling {
  public:
-  /// Collaborators of the part; all must outlive it.
-  struct Uses {
+  /// Objects and settings that the part uses; the objects must outlive it.
+  struct Collaborators {
     base::ProcessId self;
     Router* router;
     bool may_match_in_provider;
@@ -34,7 +34,7 @@ class Cancelling {
     OperationEnder& operations;
     SelfDelivery& delivery;
   };
-  explicit Cancelling(const Uses& uses) : uses_(uses) {}
+  explicit Cancelling(const Collaborators& collaborators) : collaborators_(collaborators) {}
 
   // --- at the sender
   void cancel(SendRequest& request);
@@ -60,7 +60,7 @@ class Cancelling {
   void reply(const wire::Cancel& wanted);
   bool defer(const wire::Cancel& wanted);
 
-  const Uses uses_;
+  const Collaborators collaborators_;
   std::vector<Deferred> deferred_;
 };
 

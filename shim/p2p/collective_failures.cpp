@@ -88,8 +88,8 @@ void CollectiveFailures::end_receives(Context& context, Scope scope) {
   };
   for (Matching& matching : context.queues) {
     while (PostedReceive* posted = matching.find_posted(ends))
-      uses_.operations.end(static_cast<ReceiveRequest&>(*posted), {posted->source, posted->tag, 0},
-                           reason.clone());
+      collaborators_.operations.end(static_cast<ReceiveRequest&>(*posted),
+                                    {posted->source, posted->tag, 0}, reason.clone());
   }
   // one at a time: ending one may end others, whose owners release them at once
   while (ReceiveRequest* request = find_matched_receive(context, scope)) {
@@ -97,10 +97,10 @@ void CollectiveFailures::end_receives(Context& context, Scope scope) {
     const bool is_read = !request->with_provider && request->id == 0;
     wire::Finished reply;
     reply.send = request->remote_send;
-    uses_.operations.end(*request, {request->address.rank, request->address.tag, 0},
-                         reason.clone());
+    collaborators_.operations.end(*request, {request->address.rank, request->address.tag, 0},
+                                  reason.clone());
     // a receive that is not read needs no reply: its sender sends data packets, which are dropped
-    if (is_read) uses_.output.transmit(from, reply);
+    if (is_read) collaborators_.output.transmit(from, reply);
   }
 }
 
@@ -110,7 +110,7 @@ ReceiveRequest* CollectiveFailures::find_matched_receive(const Context& context,
   const auto ends = [&](const ReceiveRequest& request) {
     return is_in(scope, request.address, context);
   };
-  return uses_.peers.find_first([&](Peer& peer) -> ReceiveRequest* {
+  return collaborators_.peers.find_first([&](Peer& peer) -> ReceiveRequest* {
     if (const auto found = std::ranges::find_if(peer.incoming, ends); found != peer.incoming.end())
       return &*found;
     const auto found = std::ranges::find_if(peer.provider_receives, ends);
@@ -119,7 +119,7 @@ ReceiveRequest* CollectiveFailures::find_matched_receive(const Context& context,
 }
 
 SendRequest* CollectiveFailures::find_send(const Context& context, Scope scope) {
-  return uses_.peers.find_first([&](Peer& peer) -> SendRequest* {
+  return collaborators_.peers.find_first([&](Peer& peer) -> SendRequest* {
     for (SendRequest& request : peer.unfinished)
       if (!request.is_revoked && is_in(scope, request.address, context)) return &request;
     return nullptr;
@@ -134,7 +134,7 @@ void CollectiveFailures::end_sends(Context& context, Scope scope) {
     if (scope == Scope::all && is_announced && !request->is_refused && may_be_read(*request))
       request->is_revoked = true;  // ends when its receiver answers
     else
-      uses_.operations.end(*request, context.collective_failure->clone());
+      collaborators_.operations.end(*request, context.collective_failure->clone());
   }
 }
 
@@ -143,11 +143,11 @@ void CollectiveFailures::transmit_to_members(Context& context, Notice notice) {
   notice.source = context.spec.own_rank;
   for (int rank : ranks_to_notify(context.spec.own_rank, context.size)) {
     const base::ProcessId member = context.spec.members->at(rank);
-    if (member == uses_.self || uses_.router->has_died(member)) continue;
-    Peer& to = uses_.peers.at(context, rank);
+    if (member == collaborators_.self || collaborators_.router->has_died(member)) continue;
+    Peer& to = collaborators_.peers.at(context, rank);
     if (to.failure) continue;
     notice.context = user_plane_of(context.id_at(rank, Plane::user));
-    uses_.output.transmit(to, notice);
+    collaborators_.output.transmit(to, notice);
   }
 }
 
@@ -180,12 +180,12 @@ void CollectiveFailures::check_call_number(Context& context, int tag) {
 
 void CollectiveFailures::on_call_after_refusal(const wire::CallAfterRefusal& notice) {
   const base::ContextId id = user_plane_of(notice.context);
-  Context* context = uses_.contexts.find(id);
+  Context* context = collaborators_.contexts.find(id);
   if (context != nullptr) {
     context->call_notices.push_back(notice);
     check_pending_notices(*context);
-  } else if (uses_.contexts.has_ended(id)) {
-    ++uses_.counts.stale_dropped;
+  } else if (collaborators_.contexts.has_ended(id)) {
+    ++collaborators_.counts.stale_dropped;
   } else {
     early_call_notices_[id].push_back(notice);
   }
@@ -220,9 +220,10 @@ wire::SenderNumber CollectiveFailures::failed_member(const Context& context) con
 
 void CollectiveFailures::on_collectives_failed(const wire::CollectivesFailed& notice) {
   const base::ContextId id = user_plane_of(notice.context);
-  if (Context* context = uses_.contexts.find(id)) return handle_failure_notice(*context, notice);
-  if (uses_.contexts.has_ended(id))
-    ++uses_.counts.stale_dropped;
+  if (Context* context = collaborators_.contexts.find(id))
+    return handle_failure_notice(*context, notice);
+  if (collaborators_.contexts.has_ended(id))
+    ++collaborators_.counts.stale_dropped;
   else
     record_early_notice(id, notice);
 }
@@ -243,13 +244,15 @@ void CollectiveFailures::handle_failure_notice(Context& context,
   const auto failed = notice.failed_process().process();
   for (int rank = 0; failed && rank < context.size; ++rank)
     if (context.spec.members->at(rank) == *failed)
-      uses_.failed_ranks.record_failed_rank(context, rank);
+      collaborators_.failed_ranks.record_failed_rank(context, rank);
   context.drop();
 }
 
 /// Drop notices for communicators that will never be made.
 void CollectiveFailures::drop_early_notices() {
-  const auto is_over = [&](const auto& early) { return uses_.contexts.has_ended(early.first); };
+  const auto is_over = [&](const auto& early) {
+    return collaborators_.contexts.has_ended(early.first);
+  };
   std::erase_if(early_notices_, is_over);
   std::erase_if(early_call_notices_, is_over);
 }
@@ -266,7 +269,7 @@ void CollectiveFailures::apply_early_notices(Context& context) {
 /// Only members that share memory with this process count, because this process cannot stop their
 /// reads. Over a fabric, the end of a registration (transport::MemoryRegistration) ends the reads.
 bool CollectiveFailures::has_sent_notices() const {
-  return uses_.peers.find_first([](Peer& to) -> Peer* {
+  return collaborators_.peers.find_first([](Peer& to) -> Peer* {
     const bool may_read = to.link != nullptr && to.interfaces->cooperative_writes != nullptr &&
                           to.interfaces->cooperative_writes->cooperative_copy_to(*to.link) !=
                               nullptr;
@@ -278,10 +281,10 @@ bool CollectiveFailures::has_sent_notices() const {
 /// made the calls meanwhile. Allocates no memory if there are none.
 void CollectiveFailures::recheck_pending_notices() {
   bool has_some = false;
-  uses_.contexts.for_each(
+  collaborators_.contexts.for_each(
       [&](Context& context) { has_some = has_some || !context.call_notices.empty(); });
   if (!has_some) return;
-  uses_.contexts.for_each_retained([&](Context& context) {
+  collaborators_.contexts.for_each_retained([&](Context& context) {
     if (!context.call_notices.empty()) check_pending_notices(context);
   });
 }

@@ -30,8 +30,8 @@ namespace shim::p2p {
 /// Callers hold the engine's lock.
 class CollectiveFailures final : public CollectiveEnder, public MessageRefusal {
  public:
-  /// Collaborators of the part; all must outlive it.
-  struct Uses {
+  /// Objects and settings that the part uses; the objects must outlive it.
+  struct Collaborators {
     base::ProcessId self;
     Router* router;
     bool single_copy;  ///< receivers read long messages from this process's memory if they can
@@ -44,7 +44,7 @@ class CollectiveFailures final : public CollectiveEnder, public MessageRefusal {
     FailedRanks& failed_ranks;
     Engine::Counts& counts;
   };
-  explicit CollectiveFailures(const Uses& uses) : uses_(uses) {}
+  explicit CollectiveFailures(const Collaborators& collaborators) : collaborators_(collaborators) {}
 
   /// See FailureHandling::fail_collectives.
   void end_collectives(Context& context, const base::Error& reason) override;
@@ -82,7 +82,7 @@ class CollectiveFailures final : public CollectiveEnder, public MessageRefusal {
   void transmit_to_members(Context& context, Notice notice);
   void handle_failure_notice(Context& context, const wire::CollectivesFailed& notice);
 
-  const Uses uses_;
+  const Collaborators collaborators_;
 
   /// Notices for communicators that do not exist here yet, by id of the user plane.
   std::unordered_map<base::ContextId, wire::CollectivesFailed> early_notices_;

@@ -17,7 +17,7 @@ void CollectiveFailures::revoke(Context& context) {
   context.collective_failure = revoked_error();
   // release: pairs with the acquire of threads that begin a collective
   context.collectives_have_failed.store(true, std::memory_order_release);
-  uses_.failed_ranks.drop_unacknowledged(context);
+  collaborators_.failed_ranks.drop_unacknowledged(context);
   context.retain();  // ending the last receive must not destroy it
   notify_members(context);
   end_receives(context, Scope::all);
@@ -35,7 +35,7 @@ void CollectiveFailures::refuse_unexpected(Context& context) {
       matching.remove(*unexpected);
       auto& message = static_cast<StoredMessage&>(*unexpected);
       refuse(message.info);
-      uses_.unexpected.free(message);
+      collaborators_.unexpected.free(message);
     }
   }
 }
@@ -48,18 +48,18 @@ void CollectiveFailures::refuse(const MessageInfo& info) {
     return;
   const auto from = info.origin.process();
   if (!from) return;
-  Peer& sender = uses_.peers.at(*from);
+  Peer& sender = collaborators_.peers.at(*from);
   wire::Refused reply;
   reply.send = info.number;
-  if (!sender.failure) uses_.output.transmit(sender, reply);
+  if (!sender.failure) collaborators_.output.transmit(sender, reply);
 }
 
 /// The sender may learn of the revocation after this answer.
 void CollectiveFailures::on_refused(const wire::Refused& header) {
-  SendRequest* request = uses_.send_ids.find(header.send);
+  SendRequest* request = collaborators_.send_ids.find(header.send);
   if (request == nullptr) return;
   if (request->is_revoked)
-    uses_.operations.end(*request, revoked_error());
+    collaborators_.operations.end(*request, revoked_error());
   else
     request->is_refused = true;
 }
@@ -68,8 +68,8 @@ void CollectiveFailures::on_refused(const wire::Refused& header) {
 bool CollectiveFailures::may_be_read(const SendRequest& request) const {
   const Peer& to = *request.peer;
   const bool reads_memory = to.link != nullptr && to.interfaces->registered_reads == nullptr &&
-                            uses_.single_copy;
-  return request.is_long && !request.streaming && reads_memory && to.process != uses_.self;
+                            collaborators_.single_copy;
+  return request.is_long && !request.streaming && reads_memory && to.process != collaborators_.self;
 }
 
 }  // namespace shim::p2p

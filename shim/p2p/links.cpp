@@ -8,7 +8,7 @@ namespace shim::p2p {
 
 base::Status Links::open(Peer& to, Guard& guard) {
   guard.unlock();
-  auto route = uses_.router->route_to(to.process);
+  auto route = collaborators_.router->route_to(to.process);
   guard.lock();
   if (!route) return std::move(route).error();
   // while the lock was released, the peer may have failed, or another thread may have opened a link
@@ -18,22 +18,22 @@ base::Status Links::open(Peer& to, Guard& guard) {
 }
 
 base::Status Links::open(Peer& to, const Route& route) {
-  const transport::OptionalInterfaces& interfaces = uses_.transports.add(*route.transport);
+  const transport::OptionalInterfaces& interfaces = collaborators_.transports.add(*route.transport);
   SHIM_TRY_ASSIGN(transport::Link * link, route.transport->open(route.address));
   to.set_link(*route.transport, interfaces, *link);
-  if (uses_.log != nullptr)
-    uses_.log->write_if_wanted(base::LogLevel::debug, [&] {
+  if (collaborators_.log != nullptr)
+    collaborators_.log->write_if_wanted(base::LogLevel::debug, [&] {
       return "opened a link to process " + std::to_string(to.process.rank) + " over " +
              std::string(route.transport->name());
     });
-  uses_.limits.set(to);
-  ++uses_.counts.peers_contacted;
-  uses_.output.resume(to);
+  collaborators_.limits.set(to);
+  ++collaborators_.counts.peers_contacted;
+  collaborators_.output.resume(to);
   return {};
 }
 
 base::Result<Peer*> Links::usable_peer(Context& context, int rank, Guard& guard) {
-  Peer& found = uses_.peers.at(context, rank);
+  Peer& found = collaborators_.peers.at(context, rank);
   if (found.failure) return found.failure->clone();
   if (found.link == nullptr) SHIM_TRY(open(found, guard));
   return &found;
@@ -56,10 +56,11 @@ void Links::open_requested(Guard& guard) {
     // has left.
     const base::LogLevel level = to->has_only_notices() ? base::LogLevel::info
                                                         : base::LogLevel::warn;
-    if (uses_.log != nullptr && uses_.log->wants(level))
-      uses_.log->write(level, "cannot respond to process " + std::to_string(to->process.rank) +
-                                  ": " + opened.error().text());
-    uses_.failures.on_send_error(*to, opened.error());
+    if (collaborators_.log != nullptr && collaborators_.log->wants(level))
+      collaborators_.log->write(level, "cannot respond to process " +
+                                           std::to_string(to->process.rank) + ": " +
+                                           opened.error().text());
+    collaborators_.failures.on_send_error(*to, opened.error());
   }
 }
 

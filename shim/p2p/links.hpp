@@ -17,8 +17,8 @@ namespace shim::p2p {
 /// runs.
 class Links final : public RouteRequests {
  public:
-  /// Collaborators of the part; all must outlive it.
-  struct Uses {
+  /// Objects and settings that the part uses; the objects must outlive it.
+  struct Collaborators {
     Router* router;
     const base::Log* log;  ///< may be null
     const EagerLimits& limits;
@@ -28,7 +28,7 @@ class Links final : public RouteRequests {
     PeerFailures& failures;
     Engine::Counts& counts;
   };
-  explicit Links(const Uses& uses) : uses_(uses) {}
+  explicit Links(const Collaborators& collaborators) : collaborators_(collaborators) {}
 
   /// Open the link to a peer that has none. Errors: the router's, the transport's.
   base::Status open(Peer& to, Guard& guard);
@@ -41,7 +41,7 @@ class Links final : public RouteRequests {
   void open_requested(Guard& guard);
 
  private:
-  const Uses uses_;
+  const Collaborators collaborators_;
   std::vector<Peer*> requested_;  ///< peers whose route a round must find
 };
 

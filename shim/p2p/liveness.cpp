@@ -76,7 +76,8 @@ void Liveness::add_dependency(Dependencies& dependencies, const Context& context
   for (int rank = 0; rank < context.size; ++rank) {
     base::ProcessId member = context.spec.members->at(rank);
     Peer* known = context.known_peer(rank);
-    if (member != uses_.self && (known == nullptr || !known->failure)) others.push_back(member);
+    if (member != collaborators_.self && (known == nullptr || !known->failure))
+      others.push_back(member);
   }
 }
 
@@ -93,14 +94,14 @@ void Liveness::add_probed_source(Dependencies& dependencies, Context& context) c
 void Liveness::add_members(Dependencies& dependencies, const Context& context) const {
   for (int rank = 0; rank < context.size; ++rank) {
     const base::ProcessId member = context.spec.members->at(rank);
-    if (member != uses_.self) dependencies.members.push_back(member);
+    if (member != collaborators_.self) dependencies.members.push_back(member);
   }
 }
 
 Liveness::Dependencies Liveness::dependencies(bool with_output) {
   Dependencies all;
   std::vector<const Context*> in_collectives;  // includes ended communicators: for comparison only
-  uses_.peers.for_each([&](const Peer& peer) {
+  collaborators_.peers.for_each([&](const Peer& peer) {
     if (!peer.unfinished.empty() || !peer.incoming.empty() || !peer.provider_receives.empty() ||
         (with_output && !peer.queue.empty()))
       all.single.push_back(peer.process);
@@ -114,7 +115,7 @@ Liveness::Dependencies Liveness::dependencies(bool with_output) {
     add_dependency(all, *from->context, from->rank);
     if (from->plane == Plane::collective) in_collectives.push_back(from->context);
   }
-  uses_.contexts.for_each([&](Context& context) {
+  collaborators_.contexts.for_each([&](Context& context) {
     add_probed_source(all, context);
     for (Matching& matching : context.queues) {
       if (!matching.has_posted()) continue;
@@ -133,12 +134,12 @@ void Liveness::check() {
   Dependencies watched;
   std::vector<base::ProcessId> gone, link_gone;
   {
-    Guard guard = uses_.lock.enter();
+    Guard guard = collaborators_.lock.enter();
     base::Nanoseconds now = base::now_ns();
     if (now < next_check_.load(std::memory_order_relaxed)) return;
     next_check_.store(now + kLivenessInterval, std::memory_order_relaxed);
-    uses_.actions.complete_overdue();
-    uses_.transports.probe_losses();
+    collaborators_.actions.complete_overdue();
+    collaborators_.transports.probe_losses();
     update_watched();
     watched = dependencies(true);
     record_late_losses();
@@ -146,22 +147,22 @@ void Liveness::check() {
     gone = link_gone = peers_with_losses();
   }
   const auto is_gone = [&](base::ProcessId process) {
-    if (!uses_.router->is_alive(process)) return true;
-    Guard guard = uses_.lock.enter();
+    if (!collaborators_.router->is_alive(process)) return true;
+    Guard guard = collaborators_.lock.enter();
     if (!is_link_gone(process)) return false;
     link_gone.push_back(process);
     return true;
   };
   for (base::ProcessId process : watched.single) {
-    if (process != uses_.self && is_gone(process)) gone.push_back(process);
+    if (process != collaborators_.self && is_gone(process)) gone.push_back(process);
   }
   const auto has_died = [&](base::ProcessId process) {
-    Guard guard = uses_.lock.enter();
+    Guard guard = collaborators_.lock.enter();
     return is_dead(process);
   };
   for (base::ProcessId process : watched.members) {
     // a process that has finalized has completed its part
-    if (process != uses_.self && has_died(process)) gone.push_back(process);
+    if (process != collaborators_.self && has_died(process)) gone.push_back(process);
   }
   for (const auto& members : watched.any) {
     std::ranges::copy_if(members, std::back_inserter(gone), has_died);
@@ -171,7 +172,7 @@ void Liveness::check() {
     }
   }
   if (gone.empty()) return;
-  Guard guard = uses_.lock.enter();
+  Guard guard = collaborators_.lock.enter();
   drain_transports();
   sort_unique(gone);
   // a process may have re-initialized meanwhile, with a new link
@@ -179,7 +180,7 @@ void Liveness::check() {
     return std::ranges::find(link_gone, process) != link_gone.end() && !is_link_gone(process);
   });
   for (base::ProcessId process : gone) {
-    Peer& failed = uses_.peers.at(process);
+    Peer& failed = collaborators_.peers.at(process);
     const bool may_live = failed.link != nullptr &&
                           std::ranges::find(link_gone, process) != link_gone.end();
     fail(failed, gone_error(process, may_live ? gone_reason(failed) : std::string_view()));
@@ -190,18 +191,19 @@ void Liveness::check() {
 /// another session.
 void Liveness::update_watched() {
   for (Progress::Watched* watched : watched_)
-    watched->is_gone = watched->is_gone || !uses_.router->receives_packets(watched->process);
+    watched->is_gone = watched->is_gone ||
+                       !collaborators_.router->receives_packets(watched->process);
 }
 
 /// Open links to processes that this one only receives from: between nodes the connection reports a
 /// death, and a fabric reports lost messages. The next check retries failed ones.
 void Liveness::open_links(const Dependencies& watched, Guard& guard) {
-  const bool any_lost_packets = uses_.transports.any_lost_packets();
+  const bool any_lost_packets = collaborators_.transports.any_lost_packets();
   const auto open_link_to = [&](base::ProcessId process) {
-    const Peer* known = uses_.peers.find(process);
-    if (process == uses_.self || (known != nullptr && known->link != nullptr)) return;
+    const Peer* known = collaborators_.peers.find(process);
+    if (process == collaborators_.self || (known != nullptr && known->link != nullptr)) return;
     guard.unlock();
-    auto route = uses_.router->route_to(process);
+    auto route = collaborators_.router->route_to(process);
     guard.lock();
     if (!route) return;
     if (route->transport->presence_detector() == nullptr) {
@@ -210,8 +212,9 @@ void Liveness::open_links(const Dependencies& watched, Guard& guard) {
       auto link = route->transport->open(route->address);
       if (!link || !losses->has_lost_packets(**link)) return;
     }
-    Peer& to = uses_.peers.at(process);
-    if (to.link == nullptr && !to.failure) (void)uses_.actions.open_link(to, *std::move(route));
+    Peer& to = collaborators_.peers.at(process);
+    if (to.link == nullptr && !to.failure)
+      (void)collaborators_.actions.open_link(to, *std::move(route));
   };
   std::ranges::for_each(watched.single, open_link_to);
   for (const auto& members : watched.any) {
@@ -228,17 +231,18 @@ void Liveness::record_late_losses() {
     return !gone.has_lost_packets && has_lost_packets(gone, gone.last_link);
   };
   bool has_new = false;
-  uses_.peers.for_each_retired([&](const Peer& gone) { has_new = has_new || is_new(gone); });
+  collaborators_.peers.for_each_retired(
+      [&](const Peer& gone) { has_new = has_new || is_new(gone); });
   if (!has_new) return;
   drain_transports();
-  uses_.peers.for_each_retired([&](Peer& gone) {
+  collaborators_.peers.for_each_retired([&](Peer& gone) {
     if (!is_new(gone)) return;
     gone.has_lost_packets = true;
-    uses_.contexts.for_each_retained([&](Context& context) {
+    collaborators_.contexts.for_each_retained([&](Context& context) {
       context.peers.for_each([&](int, const Peer* member) {
         if (member == &gone) context.lossy_peer = &gone;
       });
-      uses_.failed_ranks.end_unsatisfiable(context);
+      collaborators_.failed_ranks.end_unsatisfiable(context);
     });
   });
 }
@@ -247,7 +251,7 @@ void Liveness::record_late_losses() {
 /// lost message may have matched a receive from any source.
 std::vector<base::ProcessId> Liveness::peers_with_losses() const {
   std::vector<base::ProcessId> found;
-  uses_.peers.for_each([&](const Peer& peer) {
+  collaborators_.peers.for_each([&](const Peer& peer) {
     if (has_lost_packets(peer, peer.link)) found.push_back(peer.process);
   });
   return found;
@@ -255,7 +259,7 @@ std::vector<base::ProcessId> Liveness::peers_with_losses() const {
 
 /// True if the link reports that the process is gone; the router knows processes of this node only.
 bool Liveness::is_link_gone(base::ProcessId process) const {
-  const Peer* known = uses_.peers.find(process);
+  const Peer* known = collaborators_.peers.find(process);
   return known != nullptr && known->link != nullptr &&
          known->interfaces->failure_detector != nullptr &&
          known->interfaces->failure_detector->is_gone(*known->link);
@@ -263,8 +267,8 @@ bool Liveness::is_link_gone(base::ProcessId process) const {
 
 /// True if the process is known to have died.
 bool Liveness::is_dead(base::ProcessId process) const {
-  if (uses_.router->has_died(process)) return true;
-  const Peer* known = uses_.peers.find(process);
+  if (collaborators_.router->has_died(process)) return true;
+  const Peer* known = collaborators_.peers.find(process);
   return known != nullptr && is_link_gone(process) && end_of(*known) == ProcessEnd::died;
 }
 
@@ -275,8 +279,8 @@ bool Liveness::is_depended_on(base::ProcessId process) {
 
 /// Return how a process that is gone ended.
 Liveness::ProcessEnd Liveness::end_of(const Peer& gone) const {
-  if (uses_.router->has_died(gone.process)) return ProcessEnd::died;
-  if (!uses_.router->receives_packets(gone.process)) return ProcessEnd::left;
+  if (collaborators_.router->has_died(gone.process)) return ProcessEnd::died;
+  if (!collaborators_.router->receives_packets(gone.process)) return ProcessEnd::left;
   const transport::Link* link = gone.link != nullptr ? gone.link : gone.last_link;
   if (link == nullptr || has_lost_packets(gone, link)) return ProcessEnd::unknown;
   switch (shutdown_notice(gone, *link)) {
@@ -292,26 +296,29 @@ Liveness::ProcessEnd Liveness::end_of(const Peer& gone) const {
 
 /// Receive what a process sent before it died or re-initialized.
 void Liveness::drain_transports() {
-  transport::Matcher* matcher = uses_.may_match_in_provider ? uses_.transports.matcher() : nullptr;
+  transport::Matcher* matcher = collaborators_.may_match_in_provider
+                                    ? collaborators_.transports.matcher()
+                                    : nullptr;
   const std::uint64_t drain = matcher == nullptr ? 0 : matcher->request_drain();
   const auto is_drained = [&] {
     return matcher == nullptr || matcher->drains_completed() >= drain;
   };
   base::Status status;
-  for (int i = 0; i < kMaxDrainPolls && (uses_.actions.poll_all(status) != 0 || !is_drained());
-       ++i) {
+  for (int i = 0;
+       i < kMaxDrainPolls && (collaborators_.actions.poll_all(status) != 0 || !is_drained()); ++i) {
   }
 }
 
 const base::Error* Liveness::link_failure_reason(base::ProcessId process) const {
-  const Peer* known = uses_.peers.find(process);
-  return known != nullptr && known->link != nullptr ? nullptr : uses_.peers.last_failure(process);
+  const Peer* known = collaborators_.peers.find(process);
+  return known != nullptr && known->link != nullptr ? nullptr
+                                                    : collaborators_.peers.last_failure(process);
 }
 
 void Liveness::reset_peer(base::ProcessId process, const base::Error& reason) {
-  if (uses_.peers.at(process).link == nullptr) return;
+  if (collaborators_.peers.at(process).link == nullptr) return;
   drain_transports();
-  fail(uses_.peers.at(process), reason, ProcessEnd::left);
+  fail(collaborators_.peers.at(process), reason, ProcessEnd::left);
 }
 
 void Liveness::end_operations(Peer& with, const base::Error& reason) {
@@ -326,15 +333,16 @@ void Liveness::end_operations(Peer& with, const base::Error& reason) {
   while (!with.unfinished.empty()) {
     SendRequest& request = with.unfinished.front();
     if (request.was_sent)
-      uses_.operations.end(request,
-                           std::nullopt);  // it was complete, and can no longer be cancelled
+      collaborators_.operations.end(
+          request,
+          std::nullopt);  // it was complete, and can no longer be cancelled
     else
-      uses_.operations.end(request, kept.clone());
+      collaborators_.operations.end(request, kept.clone());
   }
   while (!with.incoming.empty()) {
     ReceiveRequest& request = with.incoming.front();
-    uses_.operations.end(request, {request.matched_source, request.matched_tag, request.received},
-                         kept.clone());
+    collaborators_.operations.end(
+        request, {request.matched_source, request.matched_tag, request.received}, kept.clone());
   }
 }
 
@@ -354,8 +362,8 @@ void Liveness::fail_link(Peer& from, const base::Error& why) {
 void Liveness::fail(Peer& gone, const base::Error& reason, std::optional<ProcessEnd> how) {
   if (gone.failure) return;
   gone.failure = reason.clone();
-  if (uses_.log != nullptr)
-    uses_.log->write_if_wanted(base::LogLevel::info, [&] {
+  if (collaborators_.log != nullptr)
+    collaborators_.log->write_if_wanted(base::LogLevel::info, [&] {
       return "lost process " + std::to_string(gone.process.rank) + ": " + gone.failure->text();
     });
   const bool is_depended_on = this->is_depended_on(gone.process);
@@ -366,15 +374,16 @@ void Liveness::fail(Peer& gone, const base::Error& reason, std::optional<Process
   end_operations(gone, *gone.failure);
   while (!gone.provider_receives.empty()) {
     ReceiveRequest& request = gone.provider_receives.front();
-    uses_.operations.end(request, {request.address.rank, request.address.tag, 0},
-                         gone.failure->clone());
+    collaborators_.operations.end(request, {request.address.rank, request.address.tag, 0},
+                                  gone.failure->clone());
   }
-  uses_.peers.retire(gone);
+  collaborators_.peers.retire(gone);
   ProcessEnd end = how ? *how : end_of(gone);
   // no operation waits for it: it may have finalized while only packets of this library, such as
   // notices, were on their way to it
   if (end == ProcessEnd::unknown && !is_depended_on) end = ProcessEnd::left;
-  uses_.contexts.for_each_retained([&](Context& context) { record_failure(context, gone, end); });
+  collaborators_.contexts.for_each_retained(
+      [&](Context& context) { record_failure(context, gone, end); });
 }
 
 /// A member that finalized has completed its part of collectives that others are still in: only
@@ -385,7 +394,7 @@ void Liveness::record_failure(Context& context, Peer& gone, ProcessEnd how) {
   int others = 0;
   for (int rank = 0; rank < context.size; ++rank) {
     base::ProcessId member = context.spec.members->at(rank);
-    if (member != uses_.self) ++others;
+    if (member != collaborators_.self) ++others;
     if (member != gone.process) continue;
     is_member = true;
     if (how != ProcessEnd::left) failed.push_back(rank);
@@ -399,28 +408,28 @@ void Liveness::record_failure(Context& context, Peer& gone, ProcessEnd how) {
   }
   context.others = others;
   if (is_member && how == ProcessEnd::died)
-    uses_.collectives.end_collectives(context, *gone.failure);
-  for (int rank : failed) uses_.failed_ranks.record_failed_rank(context, rank);
-  if (is_member) uses_.failed_ranks.end_unsatisfiable(context);
+    collaborators_.collectives.end_collectives(context, *gone.failure);
+  for (int rank : failed) collaborators_.failed_ranks.record_failed_rank(context, rank);
+  if (is_member) collaborators_.failed_ranks.end_unsatisfiable(context);
 }
 
 /// Check for deaths as a waiting thread would, without waiting.
 std::vector<int> Liveness::check_members(Context& context) {
-  Guard guard = uses_.lock.enter();
+  Guard guard = collaborators_.lock.enter();
   drain_transports();
   for (int rank = 0; rank < context.size; ++rank) {
     const base::ProcessId member = context.spec.members->at(rank);
     const Peer* known = context.known_peer(rank);
-    const bool is_known = member == uses_.self || (known != nullptr && known->failure);
+    const bool is_known = member == collaborators_.self || (known != nullptr && known->failure);
     if (!is_known && is_dead(member))
-      fail(uses_.peers.at(member), died_error(member), ProcessEnd::died);
+      fail(collaborators_.peers.at(member), died_error(member), ProcessEnd::died);
   }
   return context.failed_ranks;
 }
 
 void Liveness::log(const std::string& text) const {
-  if (uses_.log != nullptr && uses_.log->wants(base::LogLevel::info))
-    uses_.log->write(base::LogLevel::info, text);
+  if (collaborators_.log != nullptr && collaborators_.log->wants(base::LogLevel::info))
+    collaborators_.log->write(base::LogLevel::info, text);
 }
 
 }  // namespace shim::p2p

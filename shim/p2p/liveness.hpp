@@ -26,8 +26,8 @@ class Liveness final : public PeerFailures {
     unknown,  ///< unreachable
     died,
   };
-  /// Collaborators of the part; all must outlive it.
-  struct Uses {
+  /// Objects and settings that the part uses; the objects must outlive it.
+  struct Collaborators {
     base::ProcessId self;
     Router* router;
     const base::Log* log;  ///< may be null
@@ -41,7 +41,7 @@ class Liveness final : public PeerFailures {
     FailedRanks& failed_ranks;
     LivenessActions& actions;
   };
-  explicit Liveness(const Uses& uses) : uses_(uses) {}
+  explicit Liveness(const Collaborators& collaborators) : collaborators_(collaborators) {}
 
   /// Check the processes that operations depend on, if the last check was long enough ago. Without
   /// the lock.
@@ -75,11 +75,11 @@ class Liveness final : public PeerFailures {
     /// Without the lock; so is the destructor.
     AwaitedSource(Liveness& liveness, const MessageAddress& from)
         : liveness_(liveness), from_(from) {
-      const Guard guard = liveness_.uses_.lock.enter();
+      const Guard guard = liveness_.collaborators_.lock.enter();
       liveness_.awaited_.push_back(&from_);
     }
     ~AwaitedSource() {
-      const Guard guard = liveness_.uses_.lock.enter();
+      const Guard guard = liveness_.collaborators_.lock.enter();
       std::erase(liveness_.awaited_, &from_);
     }
     AwaitedSource(const AwaitedSource&) = delete;
@@ -110,7 +110,7 @@ class Liveness final : public PeerFailures {
   void record_late_losses();
   void log(const std::string& text) const;
 
-  const Uses uses_;
+  const Collaborators collaborators_;
 
   std::vector<const MessageAddress*> awaited_;  ///< sources of AwaitedSource
   std::vector<Progress::Watched*> watched_;

@@ -45,7 +45,7 @@ void Output::transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* 
   if (to.is_clear()) {
     auto sent = to.try_send(header,
                             carries_message(header) ? request->data.all() : transport::ConstSpan{});
-    if (!sent) return uses_.failures.on_send_error(to, sent.error());
+    if (!sent) return collaborators_.failures.on_send_error(to, sent.error());
     if (*sent == transport::Attempt::done) {
       if (request != nullptr) on_sent(*request);
       return;
@@ -61,7 +61,7 @@ void Output::transmit_bytes(Peer& to, transport::ConstSpan header, SendRequest* 
 void Output::mark_busy(Peer& to) {
   if (to.queue.empty() && to.streams.empty()) return;
   if (to.link == nullptr) {
-    uses_.routes.request_route(to);
+    collaborators_.routes.request_route(to);
   } else {
     if (!to.is_busy) busy_.push_back(&to);
     to.is_busy = true;
@@ -69,12 +69,12 @@ void Output::mark_busy(Peer& to) {
 }
 
 void Output::on_sent(SendRequest& request) {
-  if (!request.awaits_reply) uses_.operations.end(request, std::nullopt);
+  if (!request.awaits_reply) collaborators_.operations.end(request, std::nullopt);
 }
 
 void Output::queue_control(Peer& to, std::vector<std::byte> bytes) {
-  ++uses_.counts.control_sent;
-  uses_.counts.control_bytes += bytes.size();
+  ++collaborators_.counts.control_sent;
+  collaborators_.counts.control_bytes += bytes.size();
   QueuedOutput& queued = to.queue.emplace_back();
   queued.is_control = true;
   queued.control = std::move(bytes);
@@ -98,8 +98,8 @@ base::Result<transport::Attempt> Output::send_front(Peer& to) {
 base::Result<transport::Attempt> Output::send_control_part(Peer& to) {
   QueuedOutput& front = to.queue.front();
   wire::Control header;
-  header.world = uses_.self.world;
-  header.rank = uses_.self.rank;
+  header.world = collaborators_.self.world;
+  header.rank = collaborators_.self.rank;
   header.total = front.control.size();
   header.offset = front.control_sent;
   transport::ConstSpan rest = transport::ConstSpan(front.control).subspan(front.control_sent);
@@ -127,7 +127,7 @@ base::Result<transport::Attempt> Output::send_next_data(Peer& to) {
   if (attempt != transport::Attempt::done) return attempt;
   request.offset += bytes;
   if (request.offset == request.end) {
-    uses_.operations.end(request, std::nullopt);
+    collaborators_.operations.end(request, std::nullopt);
   } else {
     to.streams.splice(to.streams.end(), to.streams,
                       to.streams.begin());  // several streams take turns
@@ -148,8 +148,8 @@ base::Result<int> Output::push_some(Peer& to) {
     SHIM_TRY_ASSIGN(transport::Attempt attempt, send_front(to));
     if (attempt != transport::Attempt::done) return moved;
     ++moved;
-    if (uses_.transports.is_poll_due(bytes)) {
-      uses_.transports.skip_none();
+    if (collaborators_.transports.is_poll_due(bytes)) {
+      collaborators_.transports.skip_none();
       return moved;
     }
   }
@@ -165,7 +165,7 @@ int Output::push(Peer& to) {
   if (to.link == nullptr) return 0;
   auto moved = push_some(to);
   if (!moved) {
-    uses_.failures.on_send_error(to, moved.error());
+    collaborators_.failures.on_send_error(to, moved.error());
     return 1;
   }
   mark_busy(to);

@@ -16,8 +16,8 @@ namespace shim::p2p {
 /// Callers hold the engine's lock.
 class Output final : public PacketOutput {
  public:
-  /// Collaborators of the part; all must outlive it.
-  struct Uses {
+  /// Objects and settings that the part uses; the objects must outlive it.
+  struct Collaborators {
     base::ProcessId self;
     Transports& transports;
     RouteRequests& routes;
@@ -25,7 +25,7 @@ class Output final : public PacketOutput {
     PeerFailures& failures;
     Engine::Counts& counts;
   };
-  explicit Output(const Uses& uses) : uses_(uses) {}
+  explicit Output(const Collaborators& collaborators) : collaborators_(collaborators) {}
 
   /// True if packets or long messages wait for space in a link.
   bool has_waiting() const { return !busy_.empty(); }
@@ -45,7 +45,7 @@ class Output final : public PacketOutput {
   base::Result<transport::Attempt> send_next_data(Peer& to);
   base::Result<int> push_some(Peer& to);
 
-  const Uses uses_;
+  const Collaborators collaborators_;
   std::vector<Peer*> busy_;  ///< peers with a link for which packets or long messages wait
 };
 

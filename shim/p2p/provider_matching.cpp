@@ -46,17 +46,17 @@ std::optional<MessageInfo> message_in(transport::ConstSpan packet, base::Context
 /// True if a message for this receive may come from the provider. While the link to its source is
 /// unknown it may, and the link is requested.
 bool ProviderMatching::may_match(Context& context, int source, Plane plane) {
-  if (!uses_.is_enabled) return false;
+  if (!collaborators_.is_enabled) return false;
   if (source == kAnySource) {
     for (int rank = 0; rank < context.size; ++rank) {
       if (may_match(context, rank, plane)) return true;
     }
     return false;
   }
-  Peer& from = uses_.peers.at(context, source);
-  if (from.process == uses_.self || from.failure) return false;
+  Peer& from = collaborators_.peers.at(context, source);
+  if (from.process == collaborators_.self || from.failure) return false;
   if (from.link == nullptr) {
-    uses_.routes.request_route(from);
+    collaborators_.routes.request_route(from);
     return true;
   }
   if (!from.transport->may_match()) return false;
@@ -68,7 +68,7 @@ bool ProviderMatching::may_match(Context& context, int source, Plane plane) {
 bool ProviderMatching::post_to_provider(ReceiveRequest& request) {
   const auto& [context, rank, tag, plane] = request.address;
   if (rank == kAnySource) return false;
-  Peer& from = uses_.peers.at(*context, rank);
+  Peer& from = collaborators_.peers.at(*context, rank);
   transport::Matcher* matcher = from.link == nullptr ? nullptr : from.transport->matcher();
   if (matcher == nullptr || !matcher->takes(context->id_of(plane), rank)) return false;
   const transport::Envelope wanted{context->id_of(plane), rank,
@@ -99,7 +99,7 @@ void ProviderMatching::add_posted(ReceiveRequest& request) {
   if (request.source == kAnySource) ++drain.any;
   request.is_in_drain = true;
   drain.receives.push_back(request);
-  transport::Matcher* matcher = uses_.transports.matcher();
+  transport::Matcher* matcher = collaborators_.transports.matcher();
   if (matcher != nullptr && !matcher->is_draining(from.context->id_of(from.plane)))
     matcher->set_drain(due_drain(*matcher));
 }
@@ -121,7 +121,7 @@ bool ProviderMatching::is_link_known(ProviderDrain& drain) {
     const MessageAddress& from = request.address;
     if (!may_match(*from.context, from.rank, from.plane))
       remove_posted(request);
-    else if (uses_.peers.at(*from.context, from.rank).link == nullptr)
+    else if (collaborators_.peers.at(*from.context, from.rank).link == nullptr)
       is_known = false;
   }
   return is_known;
@@ -175,7 +175,7 @@ void ProviderMatching::move_to_provider(const transport::Matcher& matcher) {
 
 /// Called once per round.
 void ProviderMatching::progress() {
-  transport::Matcher* matcher = uses_.transports.matcher();
+  transport::Matcher* matcher = collaborators_.transports.matcher();
   if (matcher == nullptr) return;
   if (drain_rounds_ > 0) --drain_rounds_;
   const transport::DrainScope due = due_drain(*matcher);
@@ -188,7 +188,7 @@ bool ProviderMatching::drain_for_probe(Context& context, int source) {
   if (!may_match(context, source, Plane::user)) [[likely]]
     return false;
   drain_rounds_ = kDrainRounds;
-  if (transport::Matcher* matcher = uses_.transports.matcher())
+  if (transport::Matcher* matcher = collaborators_.transports.matcher())
     matcher->set_drain(transport::DrainScope::all());
   return true;
 }
@@ -219,13 +219,13 @@ void ProviderMatching::on_matched(transport::MatchedReceive& receive, transport:
                         info->source == request.address.rank &&
                         request.address.accepts_tag(info->tag) && is_whole(*info);
   if (!is_match) {  // from an unknown sender, or damaged: wait for the next message
-    ++uses_.counts.stale_dropped;
-    if (base::Status begun = uses_.receives.restart(request); !begun)
-      uses_.operations.end(request, {}, std::move(begun).error());
+    ++collaborators_.counts.stale_dropped;
+    if (base::Status begun = collaborators_.receives.restart(request); !begun)
+      collaborators_.operations.end(request, {}, std::move(begun).error());
   } else {
-    ++uses_.counts.posted_matches;
-    ++uses_.counts.matched_by_provider;
-    uses_.receives.deliver(request, *info, context);
+    ++collaborators_.counts.posted_matches;
+    ++collaborators_.counts.matched_by_provider;
+    collaborators_.receives.deliver(request, *info, context);
   }
   context.drop();
 }
@@ -234,7 +234,7 @@ void ProviderMatching::on_cancelled(transport::MatchedReceive& receive) {
   auto& request = static_cast<ReceiveRequest&>(receive);
   Context& context = *request.address.context;
   unlink(request);
-  uses_.operations.end(request, {.cancelled = true}, std::nullopt);
+  collaborators_.operations.end(request, {.cancelled = true}, std::nullopt);
   context.drop();
 }
 

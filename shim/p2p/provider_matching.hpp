@@ -20,8 +20,8 @@ namespace shim::p2p {
 /// Callers hold the engine's lock.
 class ProviderMatching final : public ProviderPosting {
  public:
-  /// Collaborators of the part; all must outlive it.
-  struct Uses {
+  /// Objects and settings that the part uses; the objects must outlive it.
+  struct Collaborators {
     base::ProcessId self;
     bool is_enabled;  ///< transports may match
     Transports& transports;
@@ -31,9 +31,9 @@ class ProviderMatching final : public ProviderPosting {
     ProviderReceives& receives;
     Engine::Counts& counts;
   };
-  explicit ProviderMatching(const Uses& uses) : uses_(uses) {}
+  explicit ProviderMatching(const Collaborators& collaborators) : collaborators_(collaborators) {}
 
-  [[gnu::always_inline]] bool is_enabled() const { return uses_.is_enabled; }
+  [[gnu::always_inline]] bool is_enabled() const { return collaborators_.is_enabled; }
   [[gnu::hot]] bool may_match(Context& context, int source, Plane plane) override;
 
   // --- receives
@@ -57,7 +57,7 @@ class ProviderMatching final : public ProviderPosting {
   void move_to_provider(const transport::Matcher& matcher);
   void unlink(ReceiveRequest& request);
 
-  const Uses uses_;
+  const Collaborators collaborators_;
 
   std::vector<ProviderDrain*> active_drains_;  ///< non-empty drains
   int drain_rounds_ = 0;                       ///< rounds left that drain all messages

@@ -16,12 +16,12 @@ void Receiving::on_answered_message(const wire::EagerWords& header, const Messag
 void Receiving::on_message(const MessageInfo& info, base::ContextId id) {
   const Plane plane = plane_of(id);
   id = user_plane_of(id);
-  Context* context = uses_.contexts.find(id);
+  Context* context = collaborators_.contexts.find(id);
   bool sensible = info.source >= 0 && info.tag >= 0 &&
                   (context == nullptr || info.source < context->size) && is_whole(info);
-  if (!sensible || (context == nullptr && uses_.contexts.has_ended(id))) {
-    ++uses_.counts.stale_dropped;
-    if (sensible) uses_.refusals.refuse(info);
+  if (!sensible || (context == nullptr && collaborators_.contexts.has_ended(id))) {
+    ++collaborators_.counts.stale_dropped;
+    if (sensible) collaborators_.refusals.refuse(info);
     return;
   }
   PostedReceive* posted = context == nullptr
@@ -29,28 +29,28 @@ void Receiving::on_message(const MessageInfo& info, base::ContextId id) {
                               : context->matching(plane).take_posted(info.source, info.tag);
   if (posted != nullptr) return deliver_posted(*posted, info, *context);
   if (context != nullptr && context->is_revoked) [[unlikely]]
-    return uses_.refusals.refuse(info);
-  StoredMessage* message = uses_.unexpected.keep(info, plane);
+    return collaborators_.refusals.refuse(info);
+  StoredMessage* message = collaborators_.unexpected.keep(info, plane);
   if (context == nullptr)
-    uses_.contexts.hold(id, *message);
+    collaborators_.contexts.hold(id, *message);
   else
     context->matching(plane).add(*message);
 }
 
 /// Deliver to a receive that matching has just returned.
 void Receiving::deliver_posted(PostedReceive& posted, const MessageInfo& info, Context& context) {
-  ++uses_.counts.posted_matches;
+  ++collaborators_.counts.posted_matches;
   auto& request = static_cast<ReceiveRequest&>(posted);
   request.posted = false;
   request.clear_failure_pending();
-  if (request.is_in_drain) uses_.provider.remove_posted(request);
+  if (request.is_in_drain) collaborators_.provider.remove_posted(request);
   deliver(request, info, context);
   context.drop();
 }
 
 int Receiving::poll_all(bool thorough, base::Status& status) {
-  return uses_.transports
-      .poll(thorough, uses_.sink, status,
+  return collaborators_.transports
+      .poll(thorough, collaborators_.sink, status,
             [this] { return expected_ != nullptr && expected_->is_received; })
       .packets;
 }
@@ -63,7 +63,7 @@ bool Receiving::serve_posted(Context& context, Matching& matching, int source) {
     const PointerScope<const Matching> serving(served_, matching);
     served_source_ = source;
     static_cast<void>(sender->transport->poll_link(
-        *sender->link, uses_.sink));  // an error is left to the next round
+        *sender->link, collaborators_.sink));  // an error is left to the next round
   }
   return !matching.has_posted_for(source);
 }
@@ -72,11 +72,12 @@ base::Status Receiving::start(ReceiveRequest& request) { return find_or_post(req
 
 void Receiving::deliver(ReceiveRequest& request, const MessageInfo& info, Context& context) {
   if (info.kind == wire::PacketType::ready_to_send)
-    return uses_.long_receives.begin(request, info, uses_.peers.at(context, info.source));
+    return collaborators_.long_receives.begin(request, info,
+                                              collaborators_.peers.at(context, info.source));
   if (info.kind == wire::PacketType::eager_synchronous) {
     wire::Finished reply;
     reply.send = info.number;
-    uses_.output.transmit(uses_.peers.at(context, info.source), reply);
+    collaborators_.output.transmit(collaborators_.peers.at(context, info.source), reply);
   }
   request.into.put(0, info.payload);
   end(request, {info.source, info.tag, std::min(info.bytes, request.into.capacity())},
@@ -86,23 +87,23 @@ void Receiving::deliver(ReceiveRequest& request, const MessageInfo& info, Contex
 void Receiving::start_matched(ReceiveRequest& request, StoredMessage& message) {
   Context& context = *message.context;
   if (context.is_revoked) [[unlikely]] {
-    uses_.refusals.refuse(message.info);
+    collaborators_.refusals.refuse(message.info);
     request.complete({message.source, message.tag, 0}, context.collective_failure->clone());
   } else {
     deliver(request, message.info, context);
   }
-  uses_.unexpected.free(message);
+  collaborators_.unexpected.free(message);
   context.drop();
 }
 
 void Receiving::unlink(ReceiveRequest& request) {
   if (request.with_provider) {
-    uses_.provider.detach(request);
+    collaborators_.provider.detach(request);
     request.address.context->drop();
   }
-  if (request.peer != nullptr) uses_.long_receives.forget(request);
+  if (request.peer != nullptr) collaborators_.long_receives.forget(request);
   if (std::exchange(request.posted, false)) {
-    if (request.is_in_drain) uses_.provider.remove_posted(request);
+    if (request.is_in_drain) collaborators_.provider.remove_posted(request);
     Context& context = *request.address.context;
     context.matching(request.address.plane).remove(request);
     context.drop();
@@ -116,7 +117,7 @@ void Receiving::end(ReceiveRequest& request, const MessageStatus& outcome,
 }
 
 void Receiving::cancel(ReceiveRequest& request) {
-  if (request.with_provider) return uses_.provider.cancel(request);
+  if (request.with_provider) return collaborators_.provider.cancel(request);
   if (!request.posted) return;  // done, or matched: too late to cancel
   MessageStatus outcome;
   outcome.cancelled = true;
@@ -133,7 +134,8 @@ void Receiving::record_freed(ReceiveRequest& request) {
   if (request.posted) {
     const Context& context = *request.address.context;
     const int source = request.address.rank;
-    if (source == kAnySource ? context.size == 1 : context.spec.members->at(source) == uses_.self)
+    if (source == kAnySource ? context.size == 1
+                             : context.spec.members->at(source) == collaborators_.self)
       return;
   }
   request.is_freed_while_active = true;

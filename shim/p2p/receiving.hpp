@@ -23,8 +23,8 @@ namespace shim::p2p {
 /// Callers hold the engine's lock.
 class Receiving final : public ProviderReceives {
  public:
-  /// Collaborators of the part; all must outlive it.
-  struct Uses {
+  /// Objects and settings that the part uses; the objects must outlive it.
+  struct Collaborators {
     base::ProcessId self;
     bool may_match_in_provider;
     transport::Sink& sink;  ///< gets the packets that polls of this part find
@@ -38,7 +38,7 @@ class Receiving final : public ProviderReceives {
     MessageRefusal& refusals;
     Engine::Counts& counts;
   };
-  explicit Receiving(const Uses& uses) : uses_(uses) {}
+  explicit Receiving(const Collaborators& collaborators) : collaborators_(collaborators) {}
 
   // --- arriving messages
   /// Handle a message that needs no answer. Return as is_poll_wanted(). Inlined
@@ -100,8 +100,8 @@ class Receiving final : public ProviderReceives {
   /// Return the first message that a user-plane receive would match now; null if there is none.
   StoredMessage* find_message(Context& context, int source, int tag) {
     UnexpectedMsg* found = context.matching(Plane::user).find_unexpected(source, tag);
-    if (found == nullptr && uses_.may_match_in_provider)
-      uses_.provider.drain_for_probe(context, source);
+    if (found == nullptr && collaborators_.may_match_in_provider)
+      collaborators_.provider.drain_for_probe(context, source);
     return static_cast<StoredMessage*>(found);
   }
   /// Remove a message from matching, for mrecv.
@@ -129,7 +129,7 @@ class Receiving final : public ProviderReceives {
   // cost, so rounds are rare here.
   static constexpr std::uint32_t kMaxImmediateReceives = 512;
 
-  const Uses uses_;
+  const Collaborators collaborators_;
   ExpectedRecv* expected_ = nullptr;  ///< the receive that polls on the fast path
   /// queues of the receives that serve_posted() polls for; null while it does not poll
   const Matching* served_ = nullptr;

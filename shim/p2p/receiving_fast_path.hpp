@@ -32,7 +32,7 @@ class PointerScope {
   if (header.bytes() != request.into.capacity() || !request.into.is_one_run() ||
       request.is_in_drain) [[unlikely]]
     return deliver_posted(posted, message.info(), context);
-  ++uses_.counts.posted_matches;
+  ++collaborators_.counts.posted_matches;
   request.posted = false;
   base::copy_from_other_core(request.into.begin(), message.payload.data(), message.payload.size());
   request.succeed({header.source(), header.tag(), header.bytes()});
@@ -49,7 +49,7 @@ class PointerScope {
   if (expected.is_received || expected.needs_slow_path || !expected.accepts(message)) return false;
   expected.needs_slow_path = !is_whole;
   if (expected.needs_slow_path) return false;
-  ++uses_.counts.posted_matches;
+  ++collaborators_.counts.posted_matches;
   const std::uint64_t capacity = expected.into.bytes(),
                       bytes = std::min<std::uint64_t>(message.bytes(), capacity);
   base::copy_from_other_core(expected.into.address, payload.data(),
@@ -70,7 +70,7 @@ class PointerScope {
     if (!match_expected(header, message.payload, true)) on_message(message.info(), header.context);
     return is_poll_wanted();
   }
-  Context* context = uses_.contexts.find(user_plane_of(header.context));
+  Context* context = collaborators_.contexts.find(user_plane_of(header.context));
   PostedReceive* posted = nullptr;
   if (context != nullptr && header.source() >= 0 && header.source() < context->size &&
       header.tag() >= 0) [[likely]]
@@ -85,7 +85,8 @@ class PointerScope {
 [[gnu::always_inline]] inline bool Receiving::may_take_fast_path(const ExpectedRecv& expected) {
   const MessageAddress& from = expected.address;
   Context& context = *from.context;
-  if (uses_.may_match_in_provider && uses_.provider.may_match(context, from.rank, from.plane))
+  if (collaborators_.may_match_in_provider &&
+      collaborators_.provider.may_match(context, from.rank, from.plane))
     return false;
   Matching& matching = context.matching(from.plane);
   return !context.has_failures && !matching.has_posted() &&
@@ -109,7 +110,7 @@ class PointerScope {
                            ? from.context->known_peer(from.rank)
                            : nullptr;
   if (sender == nullptr || sender->link == nullptr) return poll_all(false, status);
-  auto packets = sender->transport->poll_link(*sender->link, uses_.sink);
+  auto packets = sender->transport->poll_link(*sender->link, collaborators_.sink);
   if (packets) [[likely]]
     return *packets;
   status = std::move(packets).error();
@@ -166,7 +167,7 @@ class PointerScope {
   const wire::EagerWords& header = message.header;
   if (header.context != context.id_of(from.plane) || header.source() != from.rank) return false;
   if (!suits(header, from, into)) return false;
-  ++uses_.counts.posted_matches;
+  ++collaborators_.counts.posted_matches;
   base::copy_from_other_core(into.address, message.payload.data(), message.payload.size());
   received = {header.source(), header.tag(), header.bytes()};
   sender->receive_in_place->drop_front(*sender->link, packet);
@@ -179,7 +180,7 @@ class PointerScope {
   context.matching(request.address.plane).post(request);
   request.posted = true;
   context.retain();
-  if (uses_.may_match_in_provider) uses_.provider.add_posted(request);
+  if (collaborators_.may_match_in_provider) collaborators_.provider.add_posted(request);
 }
 
 [[gnu::always_inline]] inline base::Status Receiving::find_or_post(ReceiveRequest& request) {
@@ -198,14 +199,15 @@ class PointerScope {
     matching.remove(*unexpected);
     auto& message = static_cast<StoredMessage&>(*unexpected);
     deliver(request, message.info, context);
-    uses_.unexpected.free(message);
+    collaborators_.unexpected.free(message);
     return {};
   }
   const bool is_pending = failure != nullptr && context.unacknowledged &&
                           failure == &*context.unacknowledged && request.outlives_failures;
   if (failure != nullptr && !is_pending) [[unlikely]]
     return failure->clone();
-  if (!uses_.may_match_in_provider || !uses_.provider.start(request)) post(request);
+  if (!collaborators_.may_match_in_provider || !collaborators_.provider.start(request))
+    post(request);
   if (is_pending) [[unlikely]]
     request.set_failure_pending();
   return {};

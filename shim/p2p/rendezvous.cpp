@@ -28,10 +28,10 @@ constexpr std::size_t kPiecesAtOnce = 128;
 }  // namespace
 
 wire::ReadyToSend Rendezvous::announce(SendRequest& request) {
-  ++uses_.counts.rendezvous_sent;
+  ++collaborators_.counts.rendezvous_sent;
   request.is_long = true;
   ++long_sends_;
-  expect_reply(request, uses_.send_ids);
+  expect_reply(request, collaborators_.send_ids);
   request.header.kind = wire::PacketType::ready_to_send;
   request.header.bytes = 0;
   const transport::RemoteMemory memory = offer(request);
@@ -48,7 +48,7 @@ bool Rendezvous::may_be_streamed(const SendRequest& request) const {
   const bool is_of_collective = request.address.plane ==
                                 Plane::collective;  // other members send at the same time
   if (request.caller == Caller::waits_for_several) return bytes <= budget.for_each;
-  if (!uses_.load.is_oversubscribed())
+  if (!collaborators_.load.is_oversubscribed())
     return bytes <= std::max(kMaxStreamed, is_of_collective ? budget.for_each : budget.all);
   return bytes <= budget.for_each && (bytes >= kMinStreamedOversubscribed || is_of_collective);
 }
@@ -69,14 +69,16 @@ transport::RemoteMemory Rendezvous::offer(SendRequest& request) {
   transport::RegisteredReads* const reads = to.interfaces->registered_reads;
   if (reads == nullptr)
     return {request.data.address(), may_be_streamed(request) ? kSenderWaits : 0};
-  if (!uses_.single_copy || request.data.bytes() == 0 || !request.data.is_one_run()) return {};
+  if (!collaborators_.single_copy || request.data.bytes() == 0 || !request.data.is_one_run())
+    return {};
   request.offer = reads->offer(*to.link, request.data.all());
   return request.offer == nullptr ? transport::RemoteMemory{} : request.offer->memory();
 }
 
 void Rendezvous::begin(ReceiveRequest& request, const MessageInfo& info, Peer& from) {
   if (from.failure)
-    return uses_.operations.end(request, {info.source, info.tag, 0}, from.failure->clone());
+    return collaborators_.operations.end(request, {info.source, info.tag, 0},
+                                         from.failure->clone());
   request.matched_source = info.source;
   request.matched_tag = info.tag;
   request.remote_send = info.number;
@@ -90,7 +92,7 @@ void Rendezvous::begin(ReceiveRequest& request, const MessageInfo& info, Peer& f
   from.incoming.push_back(request);
   if (request.wanted != 0 && (info.address == 0 || !may_read(request) || is_streamed(request)))
     return request_data(request);
-  if (from.shared != nullptr && uses_.sharing.is_for_two(request, sends_long())) {
+  if (from.shared != nullptr && collaborators_.sharing.is_for_two(request, sends_long())) {
     request.waits_for_shared_copy = true;
     return;
   }
@@ -99,13 +101,13 @@ void Rendezvous::begin(ReceiveRequest& request, const MessageInfo& info, Peer& f
   if (from.link != nullptr) {
     read_chunk(request);
   } else {
-    uses_.routes.request_route(from);
+    collaborators_.routes.request_route(from);
   }
 }
 
 /// True if the sender's memory may be read, as far as is known without the link.
 bool Rendezvous::may_read(const ReceiveRequest& request) const {
-  return uses_.single_copy && request.peer->can_read &&
+  return collaborators_.single_copy && request.peer->can_read &&
          (request.into.is_one_run() || request.into.is_of_long_runs(0));
 }
 
@@ -136,11 +138,12 @@ bool Rendezvous::read_chunk(ReceiveRequest& request) {
   if (from.interfaces->registered_reads != nullptr) return read_offered(request);
   const bool may_begin = request.shared_copy == nullptr && request.received == 0 &&
                          (from.shared == nullptr || from.shared == &request);
-  if (may_begin && uses_.sharing.is_for_two(request, sends_long()) && uses_.sharing.begin(request))
+  if (may_begin && collaborators_.sharing.is_for_two(request, sends_long()) &&
+      collaborators_.sharing.begin(request))
     return true;
-  if (may_begin && from.shared != nullptr) uses_.sharing.give_up(from);
+  if (may_begin && from.shared != nullptr) collaborators_.sharing.give_up(from);
   if (request.shared_copy != nullptr) {
-    const CopySharing::State sharing = uses_.sharing.copy(request);
+    const CopySharing::State sharing = collaborators_.sharing.copy(request);
     if (sharing != CopySharing::State::over) return sharing == CopySharing::State::moved;
   }
   if (request.received != request.wanted) {
@@ -199,12 +202,12 @@ bool Rendezvous::end_if_read(ReceiveRequest& request) {
   Peer& from = *request.peer;
   wire::Finished reply;
   reply.send = request.remote_send;
-  if (request.wanted != 0) ++uses_.counts.single_copies;
+  if (request.wanted != 0) ++collaborators_.counts.single_copies;
   // for collectives only: they keep their context, whereas those of other receives may be gone
   if (request.address.plane == Plane::collective && request.address.tag < kFirstPartitionTag)
     request.address.context->has_unconfirmed_reads.store(true, std::memory_order_relaxed);
   end_long(request);  // before the reply: if that fails, it ends all operations with this peer
-  uses_.output.transmit(from, reply);
+  collaborators_.output.transmit(from, reply);
   return true;
 }
 
@@ -212,12 +215,13 @@ bool Rendezvous::end_if_read(ReceiveRequest& request) {
 bool Rendezvous::give_up_reading(ReceiveRequest& request, const base::Error* why) {
   Peer& from = *request.peer;
   if (why != nullptr && why->error_class() == base::ErrorClass::proc_aborted) {
-    uses_.failures.fail_link(from, *why);
+    collaborators_.failures.fail_link(from, *why);
     return true;
   }
-  if (why != nullptr && uses_.log != nullptr)
-    uses_.log->write(base::LogLevel::warn,
-                     "reading a peer's memory failed; using packets instead: " + why->text());
+  if (why != nullptr && collaborators_.log != nullptr)
+    collaborators_.log->write(
+        base::LogLevel::warn,
+        "reading a peer's memory failed; using packets instead: " + why->text());
   from.can_read = false;
   request_data(request);
   return true;
@@ -231,15 +235,15 @@ void Rendezvous::request_data(ReceiveRequest& request) {
   reply.receive = request.id;
   reply.offset = request.received;
   reply.bytes = request.wanted - request.received;
-  uses_.output.transmit(*request.peer, reply);
+  collaborators_.output.transmit(*request.peer, reply);
 }
 
 void Rendezvous::on_clear_to_send(const wire::ClearToSend& header) {
-  SendRequest* request = uses_.send_ids.find(header.send);
+  SendRequest* request = collaborators_.send_ids.find(header.send);
   if (request == nullptr || request->streaming) return;
   std::uint64_t bytes = request->data.bytes();
   if (header.bytes == 0 || header.offset > bytes || header.bytes > bytes - header.offset) {
-    ++uses_.counts.stale_dropped;
+    ++collaborators_.counts.stale_dropped;
     return;
   }
   request->remote_receive = header.receive;
@@ -248,7 +252,7 @@ void Rendezvous::on_clear_to_send(const wire::ClearToSend& header) {
   request->streaming = true;
   Peer& to = *request->peer;
   to.streams.push_back(*request);
-  uses_.output.push_data(to);
+  collaborators_.output.push_data(to);
 }
 
 /// Return the receive of these bytes; null if none waits for them.
@@ -262,7 +266,7 @@ ReceiveRequest* Rendezvous::receiver_of(const wire::Data& header, std::size_t pa
 void Rendezvous::on_data(const wire::Data& header, transport::ConstSpan payload) {
   ReceiveRequest* request = receiver_of(header, payload.size());
   if (request == nullptr) {
-    ++uses_.counts.stale_dropped;
+    ++collaborators_.counts.stale_dropped;
     return;
   }
   request->into.put(header.offset, payload);
@@ -292,13 +296,13 @@ void Rendezvous::on_placed(transport::ConstSpan header, std::size_t payload_byte
   const auto data = wire::read<wire::Data>(header);
   ReceiveRequest* request = data ? receiver_of(*data, payload_bytes) : nullptr;
   if (request == nullptr)
-    ++uses_.counts.stale_dropped;
+    ++collaborators_.counts.stale_dropped;
   else
     record_received_bytes(*request, payload_bytes);
 }
 
 void Rendezvous::end_long(ReceiveRequest& request) {
-  uses_.operations.end(
+  collaborators_.operations.end(
       request, {request.matched_source, request.matched_tag, request.wanted},
       misfit(request.total, request.matched_source, request.matched_tag, request.into));
 }
@@ -319,7 +323,7 @@ void Rendezvous::forget(ReceiveRequest& request) {
   if (std::exchange(request.reading, false)) reads_.erase(reads_.iterator_to(request));
   request.read.reset();
   if (request.peer == nullptr) return;
-  uses_.sharing.stop(request);
+  collaborators_.sharing.stop(request);
   Peer& from = *std::exchange(request.peer, nullptr);
   from.incoming.erase(from.incoming.iterator_to(request));
 }

@@ -16,8 +16,8 @@ namespace shim::p2p {
 /// Callers hold the engine's lock.
 class Rendezvous final : public ReadQueue, public LongSends, public LongReceives {
  public:
-  /// Collaborators of the part; all must outlive it.
-  struct Uses {
+  /// Objects and settings that the part uses; the objects must outlive it.
+  struct Collaborators {
     bool single_copy;      ///< read long messages from the sender's memory if possible
     const base::Log* log;  ///< may be null
     IdTable<SendRequest>& send_ids;
@@ -29,7 +29,7 @@ class Rendezvous final : public ReadQueue, public LongSends, public LongReceives
     const CoreLoad& load;
     Engine::Counts& counts;
   };
-  explicit Rendezvous(const Uses& uses) : uses_(uses) {}
+  explicit Rendezvous(const Collaborators& collaborators) : collaborators_(collaborators) {}
 
   // --- at the sender
   wire::ReadyToSend announce(SendRequest& request) override;
@@ -65,7 +65,7 @@ class Rendezvous final : public ReadQueue, public LongSends, public LongReceives
   void record_received_bytes(ReceiveRequest& request, std::size_t bytes);
   void end_long(ReceiveRequest& request);
 
-  const Uses uses_;
+  const Collaborators collaborators_;
 
   IdTable<ReceiveRequest> receive_ids_;
   RequestList<ReceiveRequest, Streaming> reads_;

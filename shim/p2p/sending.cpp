@@ -12,7 +12,7 @@ namespace shim::p2p {
 /// them again.
 void Sending::poll_after_sends() {
   base::Status returned_later;
-  uses_.polling.poll_all(returned_later);
+  collaborators_.polling.poll_all(returned_later);
 }
 
 /// Send a message as one packet to a process whose messages a provider may match. False if it
@@ -57,7 +57,7 @@ bool Sending::send_at_once(SendRequest& request) {
   const MessageAddress& address = request.address;
   Peer* to = peer_for_fast_path(*address.context, address.rank, request.data.bytes());
   if (to == nullptr) [[unlikely]]
-    return uses_.limits.may_match_in_provider() && send_over_provider(request);
+    return collaborators_.limits.may_match_in_provider() && send_over_provider(request);
   number(request, *to);
   return try_eager(*to, wire::NumberedEager{request.header, request.number}, request.data.all());
 }
@@ -92,20 +92,21 @@ void Sending::start(SendRequest& request, Peer& to) {
   const bool is_eager = request.data.bytes() < to.eager_end;
   const std::uint64_t bytes = is_eager ? request.data.bytes() : 0;
   if (is_eager) {
-    ++uses_.counts.eager_sent;
+    ++collaborators_.counts.eager_sent;
     if (request.mode == SendMode::synchronous) {
-      expect_reply(request, uses_.send_ids);
+      expect_reply(request, collaborators_.send_ids);
       request.header.kind = wire::PacketType::eager_synchronous;
     }
-    uses_.output.transmit(to, wire::NumberedEager{request.header, request.number}, &request);
+    collaborators_.output.transmit(to, wire::NumberedEager{request.header, request.number},
+                                   &request);
   } else {
-    uses_.output.transmit(to, uses_.long_sends.announce(request), &request);
+    collaborators_.output.transmit(to, collaborators_.long_sends.announce(request), &request);
   }
-  if (uses_.transports.is_poll_due(bytes)) poll_after_sends();
+  if (collaborators_.transports.is_poll_due(bytes)) poll_after_sends();
 }
 
 void Sending::on_finished(const wire::Finished& header) {
-  SendRequest* request = uses_.send_ids.find(header.send);
+  SendRequest* request = collaborators_.send_ids.find(header.send);
   if (request == nullptr) return;
   if (request->is_revoked) [[unlikely]]
     end(*request, revoked_error(), false);
@@ -116,7 +117,7 @@ void Sending::on_finished(const wire::Finished& header) {
 void Sending::on_flow(Peer& to, wire::PacketType kind) {
   to.throttles_us = kind == wire::PacketType::throttle;
   if (to.link == nullptr) return;
-  uses_.limits.set(to);
+  collaborators_.limits.set(to);
   if (to.throttles_us) announce_queued(to);
 }
 
@@ -128,15 +129,15 @@ void Sending::announce_queued(Peer& to) {
     if (request == nullptr || request->cancel_requested ||
         request->header.kind == wire::PacketType::ready_to_send)
       continue;
-    const wire::ReadyToSend header = uses_.long_sends.announce(*request);
+    const wire::ReadyToSend header = collaborators_.long_sends.announce(*request);
     std::memcpy(queued.header.data(), &header, sizeof header);
     queued.header_bytes = sizeof header;
   }
 }
 
 void Sending::unlink(SendRequest& request) {
-  if (request.id != 0) uses_.send_ids.remove(std::exchange(request.id, 0));
-  if (request.is_long) uses_.long_sends.forget(request);
+  if (request.id != 0) collaborators_.send_ids.remove(std::exchange(request.id, 0));
+  if (request.is_long) collaborators_.long_sends.forget(request);
   if (request.peer == nullptr) return;
   Peer& to = *std::exchange(request.peer, nullptr);
   to.unfinished.erase(to.unfinished.iterator_to(request));

@@ -20,8 +20,8 @@ namespace shim::p2p {
 /// Callers hold the engine's lock.
 class Sending final {
  public:
-  /// Collaborators of the part; all must outlive it.
-  struct Uses {
+  /// Objects and settings that the part uses; the objects must outlive it.
+  struct Collaborators {
     base::ProcessId self;
     const EagerLimits& limits;
     Transports& transports;
@@ -31,7 +31,8 @@ class Sending final {
     TransportPolling& polling;
     Engine::Counts& counts;
   };
-  explicit Sending(const Uses& uses) : uses_(uses), origin_(wire::SenderNumber::of(uses.self)) {}
+  explicit Sending(const Collaborators& collaborators)
+      : collaborators_(collaborators), origin_(wire::SenderNumber::of(collaborators.self)) {}
 
   // --- fast path: true if the message has left as one packet. If false, the caller must use the
   // slow path, which handles all other cases. Inlined (sending_fast_path.hpp) unless by a request.
@@ -85,7 +86,7 @@ class Sending final {
   void announce_queued(Peer& to);
   void unlink(SendRequest& request);
 
-  const Uses uses_;
+  const Collaborators collaborators_;
   const wire::SenderNumber origin_;      ///< this process
   std::uint64_t messages_numbered_ = 0;  ///< number of the last message
   std::uint64_t released_ = 0;           ///< released sends that only the engine completes

@@ -26,8 +26,8 @@ namespace shim::p2p {
 }
 
 [[gnu::always_inline]] inline void Sending::count_eager_send(std::uint64_t bytes) {
-  ++uses_.counts.eager_sent;
-  if (uses_.transports.is_poll_due(bytes)) [[unlikely]]
+  ++collaborators_.counts.eager_sent;
+  if (collaborators_.transports.is_poll_due(bytes)) [[unlikely]]
     poll_after_sends();
 }
 
@@ -73,7 +73,7 @@ template <typename Header>
                                                          int tag, Plane plane) {
   Peer* to = peer_for_fast_path(context, rank, data.bytes());
   if (to == nullptr) [[unlikely]]
-    return uses_.limits.may_match_in_provider() &&
+    return collaborators_.limits.may_match_in_provider() &&
            send_over_provider(context, data, rank, tag, plane, 0);
   const base::ContextId id = context.id_at(rank, plane);
   if (wire::ShortEager::suits(context.spec.own_rank, id, 0, data.bytes()))
@@ -90,7 +90,7 @@ template <typename Header>
   Peer* to = peer_for_fast_path(context, rank, data.bytes());
   const std::uint64_t number = messages_numbered_ + 1;
   if (to == nullptr) [[unlikely]] {
-    if (!uses_.limits.may_match_in_provider() ||
+    if (!collaborators_.limits.may_match_in_provider() ||
         !send_over_provider(context, data, rank, tag, Plane::user, number))
       return false;
     messages_numbered_ = number;

@@ -36,7 +36,7 @@ struct ByteRange {
 /// idle, and many small parts would take longer.
 bool SharedCopies::is_for_two(const ReceiveRequest& request, bool sends_long) const {
   return request.wanted >= kMinShared && request.into.is_one_run() && request.peer->can_write &&
-         !sends_long && !uses_.load.is_oversubscribed();
+         !sends_long && !collaborators_.load.is_oversubscribed();
 }
 
 /// Return false if the two processes share no memory. Otherwise the request may be gone.
@@ -53,7 +53,7 @@ bool SharedCopies::begin(ReceiveRequest& request) {
   wanted.send = request.remote_send;
   wanted.address = reinterpret_cast<std::uintptr_t>(request.into.window(0, 1).data());
   wanted.bytes = request.wanted;
-  uses_.output.transmit(from, wanted);
+  collaborators_.output.transmit(from, wanted);
   return true;
 }
 
@@ -68,7 +68,7 @@ SharedCopies::State SharedCopies::copy(ReceiveRequest& request) {
                                                         request.remote_address + own.offset,
                                                         request.into.window(own.offset, own.bytes));
     if (!read && read.error().error_class() == base::ErrorClass::proc_aborted) {
-      uses_.failures.fail_link(from, read.error());
+      collaborators_.failures.fail_link(from, read.error());
       return State::moved;
     }
     request.shared_copy->heartbeat(base::now_ns());
@@ -101,7 +101,7 @@ void SharedCopies::end(ReceiveRequest& request) {
       [](const ReceiveRequest& other) { return other.waits_for_shared_copy; });
   if (next == from.incoming.end()) return;
   from.shared = &*next;
-  uses_.reads.read_now(*next);
+  collaborators_.reads.read_now(*next);
 }
 
 /// Cancel the reservation of the shared copy: the message that has it and all that wait for it are
@@ -109,7 +109,7 @@ void SharedCopies::end(ReceiveRequest& request) {
 void SharedCopies::give_up(Peer& from) {
   from.shared = nullptr;
   for (ReceiveRequest& request : from.incoming)
-    if (request.waits_for_shared_copy) uses_.reads.read_now(request);
+    if (request.waits_for_shared_copy) collaborators_.reads.read_now(request);
 }
 
 /// Release the shared copy of a receive that ends early. First wait until a sender that is writing
@@ -132,21 +132,21 @@ void SharedCopies::wait_for_writes(const ReceiveRequest& request) {
   WaitFor subject("the sender of a message to finish its part of the copy");
   const bool is_gone = request.peer->failure.has_value();
   for (int round = 0; !is_gone && !request.shared_copy->is_complete(request.parts) &&
-                      !uses_.router->has_died(request.peer->process);
+                      !collaborators_.router->has_died(request.peer->process);
        ++round) {
     if (round < kYields) {
       sched_yield();
       continue;
     }
-    uses_.reporter.report_if_due(subject);
+    collaborators_.reporter.report_if_due(subject);
     std::this_thread::sleep_for(kSleep);
   }
 }
 
 void SharedCopies::on_share(const wire::Share& header) {
-  SendRequest* request = uses_.send_ids.find(header.send);
+  SendRequest* request = collaborators_.send_ids.find(header.send);
   if (request == nullptr || request->streaming || header.bytes > request->data.bytes()) {
-    ++uses_.counts.stale_dropped;
+    ++collaborators_.counts.stale_dropped;
     return;
   }
   shares_.push_back(header);
@@ -167,7 +167,7 @@ int SharedCopies::write_some(bool has_reads) {
 
 /// Return false if nothing is left to write, or the part is not ours.
 bool SharedCopies::write_parts(const wire::Share& share) {
-  SendRequest* request = uses_.send_ids.find(share.send);
+  SendRequest* request = collaborators_.send_ids.find(share.send);
   if (request == nullptr || request->peer == nullptr || request->peer->link == nullptr)
     return false;
   transport::CooperativeWrites* const writes = request->peer->interfaces->cooperative_writes;
@@ -186,7 +186,7 @@ bool SharedCopies::write_parts(const wire::Share& share) {
   const bool is_written = written && *written == transport::Attempt::done;
   if (is_written) {
     copy->report_written(share.generation, parts.count);
-    uses_.counts.parts_written += parts.count;
+    collaborators_.counts.parts_written += parts.count;
   } else {
     copy->report_refused(share.generation, parts.count);
   }

@@ -17,8 +17,8 @@ namespace shim::p2p {
 /// Callers hold the engine's lock.
 class SharedCopies final : public CopySharing {
  public:
-  /// Collaborators of the part; all must outlive it.
-  struct Uses {
+  /// Objects and settings that the part uses; the objects must outlive it.
+  struct Collaborators {
     Router* router;
     const IdTable<SendRequest>& send_ids;
     PacketOutput& output;
@@ -28,7 +28,7 @@ class SharedCopies final : public CopySharing {
     const WaitReporter& reporter;
     Engine::Counts& counts;
   };
-  explicit SharedCopies(const Uses& uses) : uses_(uses) {}
+  explicit SharedCopies(const Collaborators& collaborators) : collaborators_(collaborators) {}
 
   // --- at the receiver
   bool is_for_two(const ReceiveRequest& request, bool sends_long) const override;
@@ -48,7 +48,7 @@ class SharedCopies final : public CopySharing {
   void wait_for_writes(const ReceiveRequest& request);
   bool write_parts(const wire::Share& share);
 
-  const Uses uses_;
+  const Collaborators collaborators_;
   std::deque<wire::Share> shares_;  ///< messages of ours that their receivers read and we may write
 };
 

@@ -38,8 +38,9 @@ WaitPlans plans_for(const base::Settings& settings) {
            std::min(settings.yield, kOversubscribedYield), true}};
 }
 
-WaitLoop::WaitLoop(const Uses& uses, const base::Settings& settings, bool is_oversubscribed)
-    : uses_(uses),
+WaitLoop::WaitLoop(const Collaborators& collaborators, const base::Settings& settings,
+                   bool is_oversubscribed)
+    : collaborators_(collaborators),
       plans_(plans_for(settings)),
       is_oversubscribed_(is_oversubscribed),
       max_woken_threads_(max_woken_threads()) {}
@@ -50,18 +51,18 @@ WaitLoop::WaitLoop(const Uses& uses, const base::Settings& settings, bool is_ove
   round.is_maintenance_due = count_rounds(1);
   if (round.is_maintenance_due) [[unlikely]]
     next_maintenance_ = rounds_.load(std::memory_order_relaxed) + kRoundsPerMaintenance;
-  round.moved = uses_.actions.progress_all(guard, thorough, round.status);
+  round.moved = collaborators_.actions.progress_all(guard, thorough, round.status);
   if (!work_.empty()) work_.run(guard);
   guard.unlock();
   return round;
 }
 
 base::Result<int> WaitLoop::round(bool thorough) {
-  Guard guard = uses_.lock.enter();
+  Guard guard = collaborators_.lock.enter();
   RoundResult round = make_round(guard, thorough);
   if (round.is_maintenance_due) {
-    uses_.actions.check_liveness();
-    if (uses_.engines.are_several()) uses_.engines.poll_others(*this, false);
+    collaborators_.actions.check_liveness();
+    if (collaborators_.engines.are_several()) collaborators_.engines.poll_others(*this, false);
   }
   if (!round.status) return std::move(round.status).error();
   return round.moved;
@@ -69,13 +70,13 @@ base::Result<int> WaitLoop::round(bool thorough) {
 
 int WaitLoop::poll_for_others(bool pre_sleep) {
   if (is_polled_by_others()) return 0;
-  Guard guard = uses_.lock.try_enter();
+  Guard guard = collaborators_.lock.try_enter();
   if (!guard.owns_lock()) return 0;
   // errors are left to the threads that use this engine: their own rounds return them, too
   const RoundResult round = make_round(guard, true);
   // excludes the round just made
   rounds_at_last_visit_.store(rounds_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  if (round.is_maintenance_due || pre_sleep) uses_.actions.check_liveness();
+  if (round.is_maintenance_due || pre_sleep) collaborators_.actions.check_liveness();
   if (pre_sleep) run_pre_sleep_work();
   return round.moved;
 }
@@ -85,24 +86,24 @@ int WaitLoop::poll_for_others(bool pre_sleep) {
 bool WaitLoop::is_polled_by_others() {
   const std::uint64_t rounds = rounds_.load(std::memory_order_relaxed);
   return rounds_at_last_visit_.exchange(rounds, std::memory_order_relaxed) != rounds ||
-         uses_.lock.sleepers() != 0;
+         collaborators_.lock.sleepers() != 0;
 }
 
 void WaitLoop::yield_or_sleep(Backoff& backoff, Backoff::Step step, WaitSubject& subject,
                               const transport::Sleeper::LastCheck& last_check) {
   const bool sleeps = step == Backoff::Step::sleep;
-  if (uses_.engines.are_several() && backoff.should_poll_others() &&
-      uses_.engines.poll_others(*this, sleeps) != 0)
+  if (collaborators_.engines.are_several() && backoff.should_poll_others() &&
+      collaborators_.engines.poll_others(*this, sleeps) != 0)
     return;
   if (!sleeps) return;
-  uses_.reporter.report_if_due(subject);
+  collaborators_.reporter.report_if_due(subject);
   sleep_once(backoff, last_check);
 }
 
 // Runs before this thread counts as asleep: the work may enter the engine, and would be taken for
 // another thread.
 void WaitLoop::run_pre_sleep_work() {
-  Guard guard = uses_.lock.enter();
+  Guard guard = collaborators_.lock.enter();
   work_.run_pre_sleep_work(guard);
 }
 
@@ -111,10 +112,11 @@ void WaitLoop::run_pre_sleep_work() {
 /// or several threads may sleep. A thread that is alone need not be woken by packets from its own
 /// process: only it sends them, so they are queued before it sleeps.
 WaitLoop::WaitSet WaitLoop::make_wait_set() {
-  const bool is_alone = !uses_.lock.has_several_threads() && !uses_.engines.are_several(),
-             may_skip_self = is_alone && uses_.transports.size() > 1;
+  const bool is_alone = !collaborators_.lock.has_several_threads() &&
+                        !collaborators_.engines.are_several(),
+             may_skip_self = is_alone && collaborators_.transports.size() > 1;
   WaitSet wait_set;
-  uses_.transports.for_each(
+  collaborators_.transports.for_each(
       [&](transport::Transport& each, const transport::OptionalInterfaces& interfaces) {
         if (wait_set.has_unwakeable) return;
         const bool is_self = each.reach() == transport::Reach::own_process,
@@ -138,23 +140,24 @@ WaitLoop::WaitSet WaitLoop::make_wait_set() {
 }
 
 void WaitLoop::sleep_once(Backoff& backoff, const transport::Sleeper::LastCheck& last_check) {
-  uses_.actions.check_liveness();
+  collaborators_.actions.check_liveness();
   run_pre_sleep_work();
   WaitSet wait_set;
   base::Nanoseconds longest = kMaxSleepWoken;
   bool packets_wake_others = false;
   std::optional<EngineLock::Asleep> asleep;
   {
-    Guard guard = uses_.lock.enter();
-    asleep.emplace(uses_.lock);
+    Guard guard = collaborators_.lock.enter();
+    asleep.emplace(collaborators_.lock);
     wait_set = make_wait_set();
-    packets_wake_others = uses_.lock.sleepers() > max_woken_threads_;
-    if (wait_set.has_unwakeable || uses_.lock.has_several_threads() || uses_.engines.are_several())
-      longest = std::min(kMaxSleepWoken,
-                         kMaxSleepPolling * (1 + uses_.engines.sleepers() / kSleepersPerWakeup));
+    packets_wake_others = collaborators_.lock.sleepers() > max_woken_threads_;
+    if (wait_set.has_unwakeable || collaborators_.lock.has_several_threads() ||
+        collaborators_.engines.are_several())
+      longest = std::min(kMaxSleepWoken, kMaxSleepPolling * (1 + collaborators_.engines.sleepers() /
+                                                                     kSleepersPerWakeup));
     if (!packets_wake_others &&
-        (uses_.actions.has_own_output() || work_.needs_polling() ||
-         (uses_.engines.are_several() && uses_.engines.any_needs_polling())))
+        (collaborators_.actions.has_own_output() || work_.needs_polling() ||
+         (collaborators_.engines.are_several() && collaborators_.engines.any_needs_polling())))
       longest = kMaxSleepWithOutput;
   }
   const base::Nanoseconds duration = wait_set.has_unwakeable

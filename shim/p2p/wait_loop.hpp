@@ -36,15 +36,16 @@ class RoundActions {
 /// Callers do not hold the engine's lock unless stated otherwise.
 class WaitLoop final : public CoreLoad {
  public:
-  /// Collaborators of the part; all must outlive it.
-  struct Uses {
+  /// Objects and settings that the part uses; the objects must outlive it.
+  struct Collaborators {
     EngineLock& lock;
     Transports& transports;
     Engines& engines;
     const WaitReporter& reporter;
     RoundActions& actions;
   };
-  WaitLoop(const Uses& uses, const base::Settings& settings, bool is_oversubscribed);
+  WaitLoop(const Collaborators& collaborators, const base::Settings& settings,
+           bool is_oversubscribed);
 
   /// Make one round; return the number of packets moved. Thorough: poll every transport.
   [[gnu::hot]] base::Result<int> round(bool thorough);
@@ -61,7 +62,7 @@ class WaitLoop final : public CoreLoad {
   /// True if registered work allows short sleeps only.
   bool needs_polling() const { return work_.needs_polling(); }
   /// Return the number of threads that sleep in the engine; a hint.
-  int sleepers() const { return uses_.lock.sleepers(); }
+  int sleepers() const { return collaborators_.lock.sleepers(); }
 
   void set_oversubscribed(bool is_oversubscribed) {
     is_oversubscribed_.store(is_oversubscribed, std::memory_order_relaxed);
@@ -113,7 +114,7 @@ class WaitLoop final : public CoreLoad {
   void run_pre_sleep_work();
   WaitSet make_wait_set();
 
-  const Uses uses_;
+  const Collaborators collaborators_;
   const WaitPlans plans_;
   std::atomic<bool> is_oversubscribed_;  ///< a hint, pairs with nothing
   /// most threads asleep in this engine that packets wake; further threads sleep for a fixed time

@@ -66,18 +66,18 @@ struct ReceivingPart : testing::Test, transport::Sink {
   }
   std::unique_ptr<Receiving> make(bool may_match_in_provider) {
     return std::make_unique<Receiving>(
-        Receiving::Uses{.self = {0, 0},
-                        .may_match_in_provider = may_match_in_provider,
-                        .sink = *this,
-                        .transports = transports,
-                        .contexts = contexts,
-                        .peers = peers,
-                        .unexpected = unexpected,
-                        .output = output,
-                        .long_receives = others,
-                        .provider = others,
-                        .refusals = others,
-                        .counts = counts});
+        Receiving::Collaborators{.self = {0, 0},
+                                 .may_match_in_provider = may_match_in_provider,
+                                 .sink = *this,
+                                 .transports = transports,
+                                 .contexts = contexts,
+                                 .peers = peers,
+                                 .unexpected = unexpected,
+                                 .output = output,
+                                 .long_receives = others,
+                                 .provider = others,
+                                 .refusals = others,
+                                 .counts = counts});
   }
   /// Pass a whole message to the part, as the engine does.
   bool on_packet(transport::ConstSpan arriving) override {
