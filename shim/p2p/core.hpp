@@ -261,6 +261,26 @@ class RequestSubject final : public WaitSubject {
 inline void abandon(Core& core, SendRequest& request) { core.sending.abandon(request); }
 inline void abandon(Core& core, ReceiveRequest& request) { core.receiving.abandon(request); }
 
+/// Wait until condition() holds, which the process of from.rank makes true, and which is evaluated
+/// under the lock. Fail once no message with this address can arrive. No lock.
+template <typename Condition>
+base::Status await_from(Core& core, const MessageAddress& from, const Condition& condition,
+                        WaitSubject& subject) {
+  const Liveness::AwaitedSource awaited(core.liveness, from);
+  std::optional<base::Error> failure;
+  auto waited = core.loop.wait(
+      [&] {
+        Guard guard = core.enter();
+        if (condition()) return true;
+        if (const base::Error* reason = failure_of(from)) failure = reason->clone();
+        return failure.has_value();
+      },
+      subject);
+  if (failure) return std::move(*failure);
+  if (!waited) return std::move(waited).error();
+  return {};
+}
+
 template <typename OperationRequest>
 base::Status Core::finish(OperationRequest& request) {
   if (!request.is_done()) {

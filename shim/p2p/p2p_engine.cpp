@@ -195,6 +195,11 @@ base::Result<bool> Progress::wait_until(const std::function<bool()>& condition,
   return core_->loop.wait(condition, subject, deadline);
 }
 
+base::Status Progress::wait_for(Context& context, int rank, const std::function<bool()>& condition,
+                                WaitSubject& subject) {
+  return await_from(*core_, {&context, rank, kAnyTag, Plane::collective}, condition, subject);
+}
+
 namespace {
 /// True if no receive that was freed while active is in progress; in this context, if not null.
 bool has_no_freed_receives(Core& core, const Context* context) {

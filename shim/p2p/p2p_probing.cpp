@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements probes, matched receives (MPI-4.1 §3.8), and waits for a rank without a message.
+// Implements probes and matched receives (MPI-4.1 §3.8).
 #include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
@@ -29,26 +29,6 @@ class ProbeSubject final : public WaitSubject {
  private:
   const MessageAddress from_;
 };
-
-/// Wait until condition() holds, which is evaluated under the lock and depends on this rank's
-/// process; fail once a message can no longer arrive. No lock.
-template <typename Condition>
-base::Status await_from(Core& core, const MessageAddress& from, const Condition& condition,
-                        WaitSubject& subject) {
-  const Liveness::AwaitedSource awaited(core.liveness, from);
-  std::optional<base::Error> failure;
-  auto waited = core.loop.wait(
-      [&] {
-        Guard guard = core.enter();
-        if (condition()) return true;
-        if (const base::Error* reason = failure_of(from)) failure = reason->clone();
-        return failure.has_value();
-      },
-      subject);
-  if (failure) return std::move(*failure);
-  if (!waited) return std::move(waited).error();
-  return {};
-}
 
 /// Wait for a matching message and call visit(StoredMessage&) under the lock. No lock.
 template <typename Visit>
@@ -86,11 +66,6 @@ base::Result<bool> probe_once(Core& core, Context& context, int source, int tag,
 }
 
 }  // namespace
-
-base::Status Progress::wait_for(Context& context, int rank, const std::function<bool()>& condition,
-                                WaitSubject& subject) {
-  return await_from(*core_, {&context, rank, kAnyTag, Plane::collective}, condition, subject);
-}
 
 base::Result<MessageStatus> PointToPoint::probe(Context& context, int source, int tag) {
   if (source == kProcNull) return kNoMessage;
