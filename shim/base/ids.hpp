@@ -17,11 +17,12 @@ struct ProcessId {
 };
 
 /// Extended id of a communicator (Open MPI: extended CID). Unique in the job without the launcher's
-/// help: it contains the id of the leader, and the leader numbers the ids that it makes.
+/// help: it contains the world rank of the root, and the root numbers the ids that it makes. The
+/// root is rank 0 of the communicator; of an intercommunicator, of one of its groups.
 struct ExtendedId {
-  /// (world rank of the leader << 32) | context base that its sessions::Process reserves for this
-  std::uint64_t leader = 0;
-  std::uint64_t counter = 0;  ///< number of extended ids that the leader made before
+  /// (world rank of the root << 32) | context base that its sessions::Process reserves for this
+  std::uint64_t root = 0;
+  std::uint64_t counter = 0;  ///< number of extended ids that the root made before
   auto operator<=>(const ExtendedId&) const = default;
 };
 

@@ -32,7 +32,7 @@ class ContextIds {
     return counter_.fetch_add(1, std::memory_order_release) + 1;
   }
   base::ExtendedId make_extended_id() {
-    return {.leader = std::uint64_t{rank_} << 32 | reserved_base_,
+    return {.root = std::uint64_t{rank_} << 32 | reserved_base_,
             // relaxed: a plain count, pairs with nothing
             .counter = extended_ids_.fetch_add(1, std::memory_order_relaxed)};
   }

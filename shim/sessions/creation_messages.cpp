@@ -121,7 +121,7 @@ void MessageProtocol::handle(base::ProcessId from, ContributionMessage message) 
 /// Open the VCI of a communicator that this process gave up and others made: it must receive what
 /// they send there.
 void MessageProtocol::join_vci(std::uint32_t vci) {
-  // memory exists, because the leader has opened the VCI
+  // memory exists, because the root has opened the VCI
   if (vci < process_.vcis().count()) (void)process_.vcis().open(vci);
 }
 

@@ -38,12 +38,11 @@ class LocalMembers final : public node::RendezvousMembers {
 enum Word : std::size_t { kReservedBase, kCounterLow, kCounterHigh, kVci };
 static_assert(kVci + 1 == node::kRendezvousExtraWords);
 
-std::array<std::uint32_t, 1 + node::kRendezvousExtraWords> leader_words(std::uint32_t context_base,
-                                                                        const base::ExtendedId& id,
-                                                                        std::uint32_t vci) {
-  return {context_base, static_cast<std::uint32_t>(id.leader),
-          static_cast<std::uint32_t>(id.counter), static_cast<std::uint32_t>(id.counter >> 32),
-          vci};
+std::array<std::uint32_t, 1 + node::kRendezvousExtraWords> root_words(std::uint32_t context_base,
+                                                                      const base::ExtendedId& id,
+                                                                      std::uint32_t vci) {
+  return {context_base, static_cast<std::uint32_t>(id.root), static_cast<std::uint32_t>(id.counter),
+          static_cast<std::uint32_t>(id.counter >> 32), vci};
 }
 
 double rendezvous_timeout(const base::Settings& settings) {
@@ -58,9 +57,9 @@ Agreement agreement_of(const Group& group, const node::ShmRendezvous& complete,
   const auto members = static_cast<std::size_t>(group.size());
   std::vector<std::uint32_t> bases(members);
   for (std::size_t rank = 0; rank < members; ++rank) bases[rank] = complete.payload_at(rank);
-  const std::uint64_t leader = group.at(0).rank;
+  const std::uint64_t root = group.at(0).rank;
   const base::ExtendedId id{
-      .leader = leader << 32 | complete.payload_at(members + kReservedBase),
+      .root = root << 32 | complete.payload_at(members + kReservedBase),
       .counter = std::uint64_t{complete.payload_at(members + kCounterHigh)} << 32 |
                  complete.payload_at(members + kCounterLow)};
   return {id, bases_of(std::move(bases)), own_base, complete.payload_at(members + kVci)};
@@ -120,10 +119,9 @@ std::optional<base::Result<Agreement>> RendezvousProtocol::arrive(const Creation
   const int rank = call.group->rank_of(process_.self());
   const LocalMembers members(process_, *call.group);
   OfferedBase base(process_, process_.context_ids().take_base());
-  const auto words = rank == 0
-                         ? leader_words(base.value(), process_.context_ids().make_extended_id(),
-                                        process_.vcis().open_or_default(call.vci))
-                         : leader_words(base.value(), {}, 0);
+  const auto words = rank == 0 ? root_words(base.value(), process_.context_ids().make_extended_id(),
+                                            process_.vcis().open_or_default(call.vci))
+                               : root_words(base.value(), {}, 0);
   const auto [status, rendezvous] = process_.node().rendezvous_table()->arrive(
       {members.slot_of(0), name, members, static_cast<std::uint32_t>(rank)},
       std::span(words).first(rank == 0 ? words.size() : 1));

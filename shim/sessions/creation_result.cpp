@@ -140,16 +140,16 @@ void MessageProtocol::fail_other(const Creation& mine, const CreationKey& other,
 /// matches a later creation with an equal key is harmless: that creation cannot succeed either.)
 void MessageProtocol::notify_for_node_leader(const Creation& creation, const Finding& finding) {
   const auto& group = *creation.group();
-  const auto of_root = roles_in(group, group.at(creation.roles().node_leader),
-                                process_.creation_context());
+  const auto of_leader = roles_in(group, group.at(creation.roles().node_leader),
+                                  process_.creation_context());
   // a member without a session cannot send, living or not
-  const auto first = std::find_if(of_root.local.begin(), of_root.local.end(), [&](int rank) {
+  const auto first = std::find_if(of_leader.local.begin(), of_leader.local.end(), [&](int rank) {
     return process_.node().has_session(group.at(rank)) &&
            process_.node().is_running(group.at(rank));
   });
-  if (first == of_root.local.end() || *first != creation.roles().self) return;
-  std::vector<int> others = of_root.children;
-  if (of_root.parent) others.push_back(*of_root.parent);
+  if (first == of_leader.local.end() || *first != creation.roles().self) return;
+  std::vector<int> others = of_leader.children;
+  if (of_leader.parent) others.push_back(*of_leader.parent);
   for (int rank : others)
     notices_.queue(group.at(rank), {creation.key(), 0, finding.error.error_class(),
                                     finding.error.text(), finding.excluded});

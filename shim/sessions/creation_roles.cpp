@@ -52,7 +52,7 @@ CreationRoles roles_in(const Group& group, base::ProcessId self, const CreationC
   roles.self = group.rank_of(self);
   const std::uint32_t own_node = node_of(roles.self);
 
-  // In the order of first appearance in the group, so that the leader's node is first.
+  // In the order of first appearance in the group, so that the root's node is first.
   std::unordered_map<std::uint32_t, unsigned> index_of_node;
   for (int rank = 0; rank < group.size(); ++rank) {
     const std::uint32_t node = node_of(rank);

@@ -3,7 +3,7 @@
 // node leaders.
 //
 // A node leader is the member with the lowest group rank on its node. The root of the tree is rank
-// 0, which comments also call the leader.
+// 0.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,10 @@ struct CreationRoles {
   int self = 0;
   int node_leader = 0;     ///< node leader of this node
   std::vector<int> local;  ///< if self is a node leader: the other members on this node; else empty
-  /// Parent node leader; none if self is the leader (rank 0) or no node leader.
+  /// Parent node leader; none if self is the root (rank 0) or no node leader.
   std::optional<int> parent;
   std::vector<int> children;  ///< child node leaders
-  /// If self is a node leader: all node leaders in ascending order, the leader first.
+  /// If self is a node leader: all node leaders in ascending order, the root first.
   std::vector<int> node_leaders;
   /// The subtree of self is contiguous in `node_leaders`: from self to before this index.
   std::size_t subtree_end = 0;

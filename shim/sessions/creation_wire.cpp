@@ -79,7 +79,7 @@ void write(Writer& out, const ContributionMessage& message) {
 }
 void write(Writer& out, const OutcomeMessage& message) {
   out.key(message.key);
-  out.number(message.id.leader);
+  out.number(message.id.root);
   out.number(message.id.counter);
   out.number(message.vci);
   write_table(out, message.entries);
@@ -118,7 +118,7 @@ void read(Reader& in, ContributionMessage& message) {
 }
 void read(Reader& in, OutcomeMessage& message) {
   message.key = in.key();
-  message.id.leader = in.number<std::uint64_t>();
+  message.id.root = in.number<std::uint64_t>();
   message.id.counter = in.number<std::uint64_t>();
   message.vci = in.number<std::uint8_t>();
   message.entries = in.entries();

@@ -69,13 +69,13 @@ std::vector<std::uint32_t> list_of(const p2p::ContextBases& bases, int first, in
 
 std::string scope_of(const Communicator& parent) {
   const base::ExtendedId& id = parent.id();
-  return std::to_string(id.leader) + "/" + std::to_string(id.counter) + "/" +
+  return std::to_string(id.root) + "/" + std::to_string(id.counter) + "/" +
          std::to_string(parent.path().bits);
 }
 
 Offer make_offer(Process& process) {
   const base::ExtendedId id = process.context_ids().make_extended_id();
-  Offer offer{.id_leader = id.leader, .id_counter = id.counter};
+  Offer offer{.id_root = id.root, .id_counter = id.counter};
   offer.context_base = process.context_ids().take_base();
   return offer;
 }
@@ -103,8 +103,8 @@ CommunicatorPtr make_from_offers(const Communicator& parent, GroupPtr group,
   Communicator::Parts parts = inherited(parent, std::move(group));
   std::vector<std::uint32_t> by_rank;
   for (int rank : ranks) by_rank.push_back(offers[static_cast<std::size_t>(rank)].context_base);
-  const Offer& leader = offers[static_cast<std::size_t>(ranks.front())];
-  parts.id = {.leader = leader.id_leader, .counter = leader.id_counter};
+  const Offer& root = offers[static_cast<std::size_t>(ranks.front())];
+  parts.id = {.root = root.id_root, .counter = root.id_counter};
   parts.context.own_base = by_rank[static_cast<std::size_t>(parts.context.own_rank)];
   parts.context.bases = bases_of(std::move(by_rank));
   return Communicator::make(parent.process(), std::move(parts));

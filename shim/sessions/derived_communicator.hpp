@@ -15,7 +15,7 @@ namespace shim::sessions {
 /// Offer is a member's contribution to a new communicator: a context base, and an id used if this
 /// member is the new rank 0. Exchanged between members as raw bytes.
 struct Offer {
-  std::uint64_t id_leader = 0;
+  std::uint64_t id_root = 0;
   std::uint64_t id_counter = 0;
   std::int64_t color = 0;  ///< of split; else unused
   std::uint32_t context_base = 0;

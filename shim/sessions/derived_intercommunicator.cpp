@@ -105,7 +105,7 @@ base::Result<GroupSide> side_of(const Group& group, const Offers& offers,
 }
 
 base::ExtendedId id_in(const Offer& offer) {
-  return {.leader = offer.id_leader, .counter = offer.id_counter};
+  return {.root = offer.id_root, .counter = offer.id_counter};
 }
 
 /// Make the intercommunicator of the members of both groups with this color; null if a side has
@@ -117,11 +117,11 @@ base::Result<CommunicatorPtr> make_of_color(const Communicator& parent, const Bo
   if (color == kUndefined || local_ranks.empty() || remote_ranks.empty()) return CommunicatorPtr();
   SHIM_TRY_ASSIGN(GroupSide local, side_of(*parent.group(), offers.local, local_ranks));
   SHIM_TRY_ASSIGN(GroupSide remote, side_of(*parent.remote_group(), offers.remote, remote_ranks));
-  const auto& leader = comes_first(*local.group, *remote.group)
-                           ? offers.local[static_cast<std::size_t>(local_ranks.front())]
-                           : offers.remote[static_cast<std::size_t>(remote_ranks.front())];
+  const auto& root = comes_first(*local.group, *remote.group)
+                         ? offers.local[static_cast<std::size_t>(local_ranks.front())]
+                         : offers.remote[static_cast<std::size_t>(remote_ranks.front())];
   Communicator::Parts parts{.session = parent.session(),
-                            .id = id_in(leader),
+                            .id = id_in(root),
                             .error_handler = parent.error_handler(),
                             .tag = parent.parts().tag,
                             .is_derived = true};

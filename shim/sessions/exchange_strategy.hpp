@@ -13,7 +13,7 @@ namespace shim::sessions {
 
 /// Communication pattern among node leaders.
 enum class TreeShape {
-  binomial,  ///< log2(leaders) steps; a node leader has up to log2(leaders) children
+  binomial,  ///< log2(node leaders) steps; a node leader has up to as many children
   /// One step per node leader; each has one neighbor per side, as in the ring exchange of "startup
   /// on MVAPICH" (2017)
   chain,
@@ -27,8 +27,8 @@ enum class FenceScope {
   /// "startup on MVAPICH", 2017). Lookups before its end, or of other processes, go directly to the
   /// launcher.
   first_of_nodes,
-  roots,  ///< a fence over the node leaders
-  world,  ///< a fence over the job, in which all its processes take part (MPICH 2025 §3.3)
+  node_leaders,  ///< a fence over the node leaders
+  world,         ///< a fence over the job, in which all its processes take part (MPICH 2025 §3.3)
 };
 
 struct ExchangeStrategy {
@@ -41,7 +41,7 @@ inline constexpr ExchangeStrategy kExchangeStrategies[] = {
     {"modex", TreeShape::binomial, FenceScope::none},
     {"ring", TreeShape::chain, FenceScope::none},
     {"ifence", TreeShape::binomial, FenceScope::first_of_nodes},
-    {"fence", TreeShape::binomial, FenceScope::roots},
+    {"fence", TreeShape::binomial, FenceScope::node_leaders},
     {"world_fence", TreeShape::binomial, FenceScope::world},
 };
 

@@ -146,7 +146,7 @@ base::Result<CommunicatorPtr> intercomm_create(const CommunicatorPtr& local, int
   const OtherGroup other = unpack(received);
   if (GroupPtr common = set_intersection(*local->group(), *other.group); common->size() > 0)
     return not_disjoint(ErrorClass::comm, *common);
-  const std::string scope = "intercommunicator " + std::to_string(other.creation_id.leader) + "/" +
+  const std::string scope = "intercommunicator " + std::to_string(other.creation_id.root) + "/" +
                             std::to_string(other.creation_id.counter);
   Communicator::Parts parts{.session = local->session(),
                             .error_handler = local->error_handler(),

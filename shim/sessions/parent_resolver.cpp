@@ -14,17 +14,17 @@ namespace {
 constexpr base::Nanoseconds kConnectionCheckInterval = 25'000'000;
 }  // namespace
 
-ParentResolver::ParentResolver(Process& process, std::vector<std::uint32_t> roots,
+ParentResolver::ParentResolver(Process& process, std::vector<std::uint32_t> node_leaders,
                                std::optional<std::uint32_t> parent)
     : process_(process),
-      roots_(std::move(roots)),
+      node_leaders_(std::move(node_leaders)),
       parent_(parent),
-      fence_done_(process.exchange_strategy().fence != FenceScope::roots) {}
+      fence_done_(process.exchange_strategy().fence != FenceScope::node_leaders) {}
 
 base::Result<bool> ParentResolver::poll_fence() {
   if (fence_done_) return true;
   if (!fence_) {
-    SHIM_TRY_ASSIGN(fence_, process_.bootstrap().fence(roots_));
+    SHIM_TRY_ASSIGN(fence_, process_.bootstrap().fence(node_leaders_));
   }
   SHIM_TRY_ASSIGN(auto done, fence_->poll());
   if (!done) return false;

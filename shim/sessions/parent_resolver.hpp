@@ -22,15 +22,15 @@ class Process;
 /// is known, and looks for no newer one while a connection to the parent exists.
 class ParentResolver {
  public:
-  /// roots: world ranks of all node leaders of the creation; parent: one of them, or nothing for
-  /// the leader.
-  ParentResolver(Process& process, std::vector<std::uint32_t> roots,
+  /// node_leaders: world ranks of all node leaders of the creation; parent: one of them, or nothing
+  /// for the root.
+  ParentResolver(Process& process, std::vector<std::uint32_t> node_leaders,
                  std::optional<std::uint32_t> parent);
 
-  /// True if messages can be sent: the fence is over and, except for the leader, an address is
+  /// True if messages can be sent: the fence is over and, except for the root, an address is
   /// known that is not out of use. Does not block. Keep polling until the parent has answered.
   base::Result<bool> poll();
-  /// Return the parent's incarnation that messages go to; meaningless for the leader.
+  /// Return the parent's incarnation that messages go to; meaningless for the root.
   std::uint32_t incarnation() const { return incarnation_; }
   /// Wait for the parent's next incarnation: the parent ended this one and returned this process's
   /// contribution.
@@ -42,7 +42,7 @@ class ParentResolver {
   base::Status look_up_parent();
 
   Process& process_;
-  std::vector<std::uint32_t> roots_;
+  std::vector<std::uint32_t> node_leaders_;
   std::optional<std::uint32_t> parent_;
   bool fence_done_ = false;
   std::unique_ptr<bootstrap::Pending<bootstrap::Done>> fence_;

@@ -44,8 +44,8 @@ TEST_F(ContextIdsTest, ExtendedIdsAreUniqueOverIncarnationsWithoutSegment) {
     ContextIds ids(kRank, nullptr, of_os_process_);
     for (int i = 0; i < 2; ++i) {
       const base::ExtendedId id = ids.make_extended_id();
-      EXPECT_EQ(id.leader >> 32, kRank);
-      EXPECT_EQ(static_cast<std::uint32_t>(id.leader), ids.reserved_base());
+      EXPECT_EQ(id.root >> 32, kRank);
+      EXPECT_EQ(static_cast<std::uint32_t>(id.root), ids.reserved_base());
       counters.insert(id.counter);
     }
   }
