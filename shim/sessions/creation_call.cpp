@@ -90,7 +90,7 @@ base::Status MessageProtocol::join(const CreationCall& call, const OwnContributi
     registry_.forget(*creation);
     creation = registry_.find_or_begin(key);
   }
-  if (!creation->call(own.entry(), call.operation)) return called_twice(call);
+  if (!creation->begin_call(own.entry(), call.operation)) return called_twice(call);
   calls_.push_back(&waiting);
   waiting.creation = creation;
   waiting.watch.emplace(WatchContext{process_, *creation, registry_, threads_});

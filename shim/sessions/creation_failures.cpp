@@ -43,7 +43,7 @@ std::optional<FailureMessage> FailureNotices::recorded_for(base::ProcessId reque
   if (last == recorded_.rend() || !may_be_unknown_to(*last, requester, request))
     return std::nullopt;
   FailureMessage failure = last->failure;
-  failure.call = request.call;
+  failure.call_id = request.call_id;
   return failure;
 }
 

@@ -96,16 +96,16 @@ void MessageProtocol::handle(base::ProcessId from, ContributionMessage message) 
   if (contains(creation->roles().children, rank))
     process_.peers().record_published(from,
                                       own.incarnation);  // node leaders publish before they send
-  const std::uint32_t call = own.context_base;
+  const std::uint32_t call_id = own.context_base;
   if (is_closing_) {
     registry_.forget(*creation);
-    return return_contribution(from, message.key, call);
+    return return_contribution(from, message.key, call_id);
   }
   if (creation->failure()) {
     if (creation->is_unnotified(rank)) {
       send_creation_message(process_, from,
                             FailureMessage{creation->key(),
-                                           call,
+                                           call_id,
                                            creation->failure()->error_class(),
                                            creation->failure()->text(),
                                            {}});
@@ -137,7 +137,7 @@ void MessageProtocol::handle(base::ProcessId from, OutcomeMessage message) {
       creation->state() != CreationState::awaiting_outcome)
     return;
   // outcome of an abandoned earlier attempt
-  if (message.entries.at(roles.self).context_base != creation->own_call())
+  if (message.entries.at(roles.self).context_base != creation->own_call_id())
     return join_vci(message.vci);
   if (message.vci >= (roles.spans_nodes ? 1 : process_.vcis().count())) return count_dropped(from);
   creation->operation().end(base::Phase::outcome, from.rank);
@@ -152,7 +152,7 @@ void MessageProtocol::handle(base::ProcessId from, FailureMessage message) {
   if (creation->failure())
     return registry_.record_notified(creation, rank);  // two processes detected it
   const auto& roles = creation->roles();
-  if (message.call != 0) {
+  if (message.call_id != 0) {
     // either the answer to this process's contribution, or a partner withdraws its contribution
     const int above = roles.is_node_leader() ? roles.parent.value_or(kUndefined)
                                              : roles.node_leader;
@@ -160,9 +160,9 @@ void MessageProtocol::handle(base::ProcessId from, FailureMessage message) {
     const bool may_answer = rank == above ||
                             std::find(awaited.begin(), awaited.end(), rank) != awaited.end();
     const bool answers_us = creation->is_waiting() && may_answer &&
-                            message.call == creation->own_call();
+                            message.call_id == creation->own_call_id();
     const bool is_withdrawal = creation->contributed().contains(rank) &&
-                               creation->entries().at(rank).context_base == message.call;
+                               creation->entries().at(rank).context_base == message.call_id;
     if (!answers_us && !is_withdrawal) {  // of an earlier attempt
       if (!creation->is_waiting() && creation->contributed().empty()) registry_.forget(*creation);
       return;
@@ -178,14 +178,14 @@ void MessageProtocol::handle(base::ProcessId from, FailureMessage message) {
 }
 
 void MessageProtocol::return_contribution(base::ProcessId to, const CreationKey& key,
-                                          std::uint32_t call) {
+                                          std::uint32_t call_id) {
   send_creation_message(process_, to,
-                        ReturnedContribution{key, call, process_.peers().own_incarnation()});
+                        ReturnedContribution{key, call_id, process_.peers().own_incarnation()});
 }
 
 void MessageProtocol::handle(base::ProcessId from, ReturnedContribution message) {
   CreationPtr creation = registry_.find(message.key);
-  if (!creation || !creation->is_waiting() || message.call != creation->own_call()) return;
+  if (!creation || !creation->is_waiting() || message.call_id != creation->own_call_id()) return;
   const int rank = creation->group()->rank_of(from);
   // Send to a local node leader immediately: the message waits in shared memory until that process
   // re-initializes.
@@ -206,8 +206,11 @@ std::optional<FailureMessage> MessageProtocol::failure_for(base::ProcessId reque
   if (const int rank = asked ? asked->group()->rank_of(requester) : kUndefined;
       rank != kUndefined && asked->is_unnotified(rank)) {
     registry_.record_notified(asked, rank);
-    return FailureMessage{
-        request.key, request.call, asked->failure()->error_class(), asked->failure()->text(), {}};
+    return FailureMessage{request.key,
+                          request.call_id,
+                          asked->failure()->error_class(),
+                          asked->failure()->text(),
+                          {}};
   }
   return notices_.recorded_for(requester, request);
 }

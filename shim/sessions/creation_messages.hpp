@@ -69,7 +69,7 @@ class MessageProtocol final : public CreationProtocol {
   void handle(base::ProcessId from, ReturnedContribution message);
   void join_vci(std::uint32_t vci);
   void count_dropped(base::ProcessId from) const;
-  void return_contribution(base::ProcessId to, const CreationKey& key, std::uint32_t call);
+  void return_contribution(base::ProcessId to, const CreationKey& key, std::uint32_t call_id);
   std::optional<FailureMessage> failure_for(base::ProcessId requester,
                                             const StatusRequest& request);
   /// Return the call that waits in this creation; null if there is none.

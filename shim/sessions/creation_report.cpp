@@ -66,7 +66,7 @@ void CreationReport::query(int rank) {
   const base::ProcessId member = creation.process_at(rank);
   const base::Nanoseconds waited = base::now_ns() - creation.started();
   StatusRequest request{
-      creation.key(), creation.own_call(), static_cast<std::uint32_t>(waited / 1'000'000), {}};
+      creation.key(), creation.own_call_id(), static_cast<std::uint32_t>(waited / 1'000'000), {}};
   if (!process.node().is_local(member))
     if (auto own = process.peers().own_address()) request.requester = *std::move(own);
   send_creation_message(process, member, request);

@@ -80,17 +80,18 @@ void MessageProtocol::fail(const CreationPtr& creation, const base::Error& error
   std::optional<base::ProcessId> parent;
   if (roles.parent && process_.peers().known_incarnation(creation->process_at(*roles.parent)))
     parent = creation->process_at(*roles.parent);
-  std::vector<std::pair<int, std::uint32_t>> notices;  // rank, and the call that the notice answers
+  // rank, and id of the call that the notice answers
+  std::vector<std::pair<int, std::uint32_t>> notices;
   std::set<int> unnotified;
-  auto notify = [&](int rank, std::uint32_t call) {
-    if (notified.insert(rank).second) notices.emplace_back(rank, call);
+  auto notify = [&](int rank, std::uint32_t call_id) {
+    if (notified.insert(rank).second) notices.emplace_back(rank, call_id);
   };
   // Notify the node leader or the parent at once, even before its call: it keeps the failure until
   // then. A parent without a known address sends a status request after its call.
-  if (!roles.is_node_leader()) notify(roles.node_leader, creation->own_call());
+  if (!roles.is_node_leader()) notify(roles.node_leader, creation->own_call_id());
   const bool has_sent = creation->state() == CreationState::awaiting_outcome;
   if (parent)
-    notify(*roles.parent, has_sent ? creation->own_call() : 0);
+    notify(*roles.parent, has_sent ? creation->own_call_id() : 0);
   else if (roles.parent && !notified.contains(*roles.parent) && !is_in(dead, *roles.parent))
     unnotified.insert(*roles.parent);
   for (int rank : creation->contributed()) notify(rank, creation->entries().at(rank).context_base);
@@ -107,8 +108,8 @@ void MessageProtocol::fail(const CreationPtr& creation, const base::Error& error
   if (!creation->fail(error, std::move(unnotified))) return;
   FailureMessage message{creation->key(), 0, error.error_class(), error.text(), excluded};
   notices_.record(message, parent);
-  for (const auto& [rank, call] : notices) {
-    message.call = call;
+  for (const auto& [rank, call_id] : notices) {
+    message.call_id = call_id;
     send_creation_message(process_, creation->process_at(rank), message);
   }
   if (creation->all_are_notified()) registry_.forget(*creation);

@@ -11,9 +11,9 @@ bool Creation::pass(CreationEvent event) {
   return next.has_value();
 }
 
-bool Creation::call(const MemberEntry& own, const base::TracedOperation& operation) {
-  if (!pass(CreationEvent::call)) return false;
-  own_call_ = own.context_base;
+bool Creation::begin_call(const MemberEntry& own, const base::TracedOperation& operation) {
+  if (!pass(CreationEvent::begin_call)) return false;
+  own_call_id_ = own.context_base;
   started_ = base::now_ns();
   operation_ = operation;
   entries_.set(roles_.self, own);

@@ -28,7 +28,7 @@ enum class CreationState : std::uint8_t {
   failed,            ///< kept until all partners that wait for this process know of the failure
 };
 
-enum class CreationEvent : std::uint8_t { call, send_contribution, agree, fail };
+enum class CreationEvent : std::uint8_t { begin_call, send_contribution, agree, fail };
 
 struct CreationTransition {
   CreationState from;
@@ -40,7 +40,7 @@ struct CreationTransition {
 /// All transitions; an event without a row changes nothing. scripts/docs makes the picture
 /// docs/developer/creation_states.dot of this table.
 inline constexpr CreationTransition kCreationTransitions[] = {
-    {CreationState::announced, CreationEvent::call, CreationState::collecting,  //
+    {CreationState::announced, CreationEvent::begin_call, CreationState::collecting,  //
      "the program calls"},
     {CreationState::announced, CreationEvent::fail, CreationState::failed,
      "a failure arrives, or this process cannot take part"},
@@ -90,7 +90,7 @@ class Creation {
 
   // --- events
   /// This process has called. `own`: its contribution.
-  [[nodiscard]] bool call(const MemberEntry& own, const base::TracedOperation& operation);
+  [[nodiscard]] bool begin_call(const MemberEntry& own, const base::TracedOperation& operation);
   /// This process sends its contribution to its node leader, or to the parent.
   [[nodiscard]] bool send_contribution();
   [[nodiscard]] bool agree(Agreement agreement);
@@ -110,7 +110,7 @@ class Creation {
 
   // --- this process's call
   /// Return the context base of this process's contribution, which identifies its call; 0 before.
-  std::uint32_t own_call() const { return own_call_; }
+  std::uint32_t own_call_id() const { return own_call_id_; }
   base::Nanoseconds started() const { return started_; }
   /// Return the trace operation of the call; without effect before.
   const base::TracedOperation& operation() const { return operation_; }
@@ -135,7 +135,7 @@ class Creation {
   const GroupPtr group_;
   const CreationRoles roles_;
   CreationState state_ = CreationState::announced;
-  std::uint32_t own_call_ = 0;
+  std::uint32_t own_call_id_ = 0;
   base::Nanoseconds started_ = 0;
   base::TracedOperation operation_;
   MemberTable entries_;

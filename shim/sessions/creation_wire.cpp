@@ -86,7 +86,7 @@ void write(Writer& out, const OutcomeMessage& message) {
 }
 void write(Writer& out, const FailureMessage& message) {
   out.key(message.key);
-  out.number(message.call);
+  out.number(message.call_id);
   out.number(message.error_class);
   out.text(message.text);
   out.ranges(message.excluded.elsewhere);
@@ -94,7 +94,7 @@ void write(Writer& out, const FailureMessage& message) {
 }
 void write(Writer& out, const StatusRequest& message) {
   out.key(message.key);
-  out.number(message.call);
+  out.number(message.call_id);
   out.number(message.waited_ms);
   out.address(message.requester);
 }
@@ -108,7 +108,7 @@ void write(Writer& out, const StatusReply& message) {
 }
 void write(Writer& out, const ReturnedContribution& message) {
   out.key(message.key);
-  out.number(message.call);
+  out.number(message.call_id);
   out.number(message.incarnation);
 }
 
@@ -125,7 +125,7 @@ void read(Reader& in, OutcomeMessage& message) {
 }
 void read(Reader& in, FailureMessage& message) {
   message.key = in.key();
-  message.call = in.number<std::uint32_t>();
+  message.call_id = in.number<std::uint32_t>();
   message.error_class = in.number<base::ErrorClass>();
   if (message.error_class <= base::ErrorClass::success ||
       message.error_class > base::kLastErrorClass)
@@ -135,7 +135,7 @@ void read(Reader& in, FailureMessage& message) {
 }
 void read(Reader& in, StatusRequest& message) {
   message.key = in.key();
-  message.call = in.number<std::uint32_t>();
+  message.call_id = in.number<std::uint32_t>();
   message.waited_ms = in.number<std::uint32_t>();
   message.requester = in.address();
 }
@@ -149,7 +149,7 @@ void read(Reader& in, StatusReply& message) {
 }
 void read(Reader& in, ReturnedContribution& message) {
   message.key = in.key();
-  message.call = in.number<std::uint32_t>();
+  message.call_id = in.number<std::uint32_t>();
   message.incarnation = in.number<std::uint32_t>();
 }
 

@@ -57,7 +57,7 @@ struct FailureMessage {
   CreationKey key;
   /// Context base in the contribution that this message answers or withdraws; 0 if there was none.
   /// Prevents a retrying member from mistaking the old failure for a new one.
-  std::uint32_t call = 0;
+  std::uint32_t call_id = 0;
   base::ErrorClass error_class = base::ErrorClass::other;
   std::string text;
   ExcludedMembers excluded;
@@ -66,14 +66,14 @@ struct FailureMessage {
 /// session and returns the contribution.
 struct ReturnedContribution {
   CreationKey key;
-  std::uint32_t call = 0;         ///< context base in the contribution
+  std::uint32_t call_id = 0;      ///< context base in the contribution
   std::uint32_t incarnation = 0;  ///< the incarnation that ends
 };
 /// To a missing member: request its state: waiting in this creation, waiting in others, or aware
 /// that it failed.
 struct StatusRequest {
   CreationKey key;
-  std::uint32_t call = 0;       ///< the requester's context base
+  std::uint32_t call_id = 0;    ///< the requester's context base
   std::uint32_t waited_ms = 0;  ///< time the requester has waited
   NetworkAddress requester;     ///< return address; empty on this node
 };

@@ -228,7 +228,7 @@ class CreationTest(unittest.TestCase):
         self.assertIn('announced -> agreed [label="agree:\\n the outcome arrives"];', picture)
 
     def test_refuses_a_row_that_it_cannot_read(self):
-        row = "    {kThere, CreationEvent::call, CreationState::agreed, kCause},\n"
+        row = "    {kThere, CreationEvent::begin_call, CreationState::agreed, kCause},\n"
         with self.assertRaises(ValueError):
             creation.transitions_of(self.SOURCE.removesuffix("};\n") + row + "};\n")
 

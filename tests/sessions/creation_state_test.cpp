@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 constexpr CreationState kStates[] = {CreationState::announced, CreationState::collecting,
                                      CreationState::awaiting_outcome, CreationState::agreed,
                                      CreationState::failed};
-constexpr CreationEvent kEvents[] = {CreationEvent::call, CreationEvent::send_contribution,
+constexpr CreationEvent kEvents[] = {CreationEvent::begin_call, CreationEvent::send_contribution,
                                      CreationEvent::agree, CreationEvent::fail};
 
 const MemberEntry kOwn{.context_base = 7, .incarnation = 0, .address = {}};
@@ -32,8 +32,8 @@ MemberTable entry_of(int rank) { return {rank, {.context_base = 9, .incarnation 
 
 bool apply(Creation& creation, CreationEvent event) {
   switch (event) {
-    case CreationEvent::call:
-      return creation.call(kOwn, {});
+    case CreationEvent::begin_call:
+      return creation.begin_call(kOwn, {});
     case CreationEvent::send_contribution:
       return creation.send_contribution();
     case CreationEvent::agree:
@@ -51,11 +51,11 @@ std::vector<CreationEvent> way_to(CreationState state) {
     case CreationState::announced:
       return {};
     case CreationState::collecting:
-      return {call};
+      return {begin_call};
     case CreationState::awaiting_outcome:
-      return {call, send_contribution};
+      return {begin_call, send_contribution};
     case CreationState::agreed:
-      return {call, agree};
+      return {begin_call, agree};
     case CreationState::failed:
       return {fail};
   }
@@ -100,7 +100,7 @@ TEST(CreationState, NamesThePartnersThatItWaitsFor) {
 
 TEST(CreationState, WaitsForTheParentOnlyOnceItHasSent) {
   Creation leader = creation_at(2);
-  ASSERT_TRUE(leader.call(kOwn, {}));
+  ASSERT_TRUE(leader.begin_call(kOwn, {}));
   ASSERT_TRUE(leader.send_contribution());
   EXPECT_THAT(leader.missing_members(), ElementsAre(0));
 }
@@ -109,9 +109,9 @@ TEST(CreationState, SubtreeIsCompleteWithTheOwnCall) {
   Creation leader = creation_at(2);
   leader.add_contribution(3, entry_of(3));
   EXPECT_FALSE(leader.subtree_is_complete());
-  ASSERT_TRUE(leader.call(kOwn, {}));
+  ASSERT_TRUE(leader.begin_call(kOwn, {}));
   EXPECT_TRUE(leader.subtree_is_complete());
-  EXPECT_EQ(leader.own_call(), 7u);
+  EXPECT_EQ(leader.own_call_id(), 7u);
   EXPECT_EQ(leader.entries().size(), 2u);
 }
 
