@@ -58,14 +58,14 @@ std::array<std::byte, 17> address_of(std::uint32_t node, std::mt19937_64& random
   return bytes;
 }
 
-MemberTable table_of(JobShape shape, bool is_in_table) {
+MemberTable table_of(JobShape shape, bool node_has_address) {
   MemberTable table;
   std::mt19937_64 random(1);
   for (std::uint32_t rank = 0; rank < shape.processes(); ++rank) {
     const auto address = address_of(rank / shape.of_each, random);
     MemberEntry entry{
-        .context_base = 1, .incarnation = 0, .address = {}, .is_in_table = is_in_table};
-    if (!is_in_table) entry.address = address;
+        .context_base = 1, .incarnation = 0, .address = {}, .node_has_address = node_has_address};
+    if (!node_has_address) entry.address = address;
     table.set(static_cast<int>(rank), entry);
   }
   return table;
@@ -104,9 +104,9 @@ double held_of(JobShape shape, const std::vector<std::byte>& bytes) {
   return static_cast<double>(allocated() - before);
 }
 
-void print_message(JobShape shape, const std::string& to, bool is_in_table) {
+void print_message(JobShape shape, const std::string& to, bool node_has_address) {
   const CreationMessage message = OutcomeMessage{
-      {"", "bench", {{0, 0, shape.processes(), 1}}}, {1, 1}, 0, table_of(shape, is_in_table)};
+      {"", "bench", {{0, 0, shape.processes(), 1}}}, {1, 1}, 0, table_of(shape, node_has_address)};
   std::vector<std::byte> bytes;
   print(shape, ("write to " + to).c_str(), "ms", milliseconds([&] { bytes = encode(message); }));
   print(shape, ("write to " + to).c_str(), "bytes",

@@ -47,7 +47,7 @@ std::optional<std::uint32_t> AddressBook::incarnation_of(base::ProcessId process
   return at == own_.end() ? in_table : std::max(in_table, std::optional(at->second.incarnation));
 }
 
-bool AddressBook::is_in_table(base::ProcessId process, std::uint32_t incarnation) const {
+bool AddressBook::node_has_address(base::ProcessId process, std::uint32_t incarnation) const {
   const auto found = table_ ? table_->incarnation_of(process.rank) : std::nullopt;
   return found && *found >= incarnation;
 }

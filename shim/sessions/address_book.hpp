@@ -34,7 +34,7 @@ class AddressBook {
   /// it.
   std::optional<std::uint32_t> incarnation_of(base::ProcessId process) const;
   /// True if the other processes of the node can find this address.
-  bool is_in_table(base::ProcessId process, std::uint32_t incarnation) const;
+  bool node_has_address(base::ProcessId process, std::uint32_t incarnation) const;
   /// Return the address to connect to. Errors: proc_aborted (the process re-initialized since),
   /// intern (address unknown).
   base::Result<NetworkAddress> find(base::ProcessId process) const;

@@ -66,7 +66,7 @@ base::Result<Agreement> MessageProtocol::run(const CreationCall& call, const Own
   WaitingCall waiting(*this, call);
   SHIM_TRY(join(call, own, waiting));
   auto waited = process_.engine().wait_until(
-      [&] { return fail_if_ended(waiting) || advance(waiting); }, waiting);
+      [&] { return fail_if_precondition_fails(waiting) || advance(waiting); }, waiting);
   wait_for_queued_failures();
   std::lock_guard guard(mutex_);
   const CreationPtr& creation = waiting.creation;
@@ -161,7 +161,7 @@ bool MessageProtocol::advance(WaitingCall& waiting) {
   }
   if (roles.is_node_leader() && parent_is_known && creation->subtree_is_complete()) {
     if (roles.is_tree_root()) {
-      lead(creation, waiting.call.vci);
+      complete_as_root(creation, waiting.call.vci);
     } else if (creation->state() == CreationState::collecting ||
                // the parent re-initialized: its former incarnation lost the contribution
                waiting.sent_to_incarnation != waiting.parent->incarnation()) {
@@ -178,7 +178,7 @@ bool MessageProtocol::advance(WaitingCall& waiting) {
 }
 
 /// Call check_precondition without the mutex, because it may take the lock of another VCI's engine.
-bool MessageProtocol::fail_if_ended(WaitingCall& waiting) {
+bool MessageProtocol::fail_if_precondition_fails(WaitingCall& waiting) {
   if (!waiting.call.check_precondition) return false;
   const base::Status may = waiting.call.check_precondition();
   if (may) return false;

@@ -58,7 +58,7 @@ class MessageProtocol final : public CreationProtocol {
   /// Make progress without blocking; true once the creation is over.
   bool advance(WaitingCall& waiting);
   /// Fail the creation if check_precondition of its call returns an error. True if it does.
-  bool fail_if_ended(WaitingCall& waiting);
+  bool fail_if_precondition_fails(WaitingCall& waiting);
 
   // --- creation_messages.cpp; the caller of all functions below holds the mutex
   void handle(base::ProcessId from, ContributionMessage message);
@@ -77,7 +77,7 @@ class MessageProtocol final : public CreationProtocol {
 
   // --- creation_result.cpp
   void contribute(Creation& creation);
-  void lead(const CreationPtr& creation, std::uint32_t wanted_vci);
+  void complete_as_root(const CreationPtr& creation, std::uint32_t wanted_vci);
   void finish(const CreationPtr& creation, const OutcomeMessage& outcome);
   /// Fail the creation if no message can be sent to this partner, for lack of memory or of a
   /// network. Return true if the creation has failed.

@@ -31,7 +31,7 @@ void MessageProtocol::contribute(Creation& creation) {
 }
 
 /// Complete the creation. Called on rank 0, which has all contributions.
-void MessageProtocol::lead(const CreationPtr& creation, std::uint32_t wanted_vci) {
+void MessageProtocol::complete_as_root(const CreationPtr& creation, std::uint32_t wanted_vci) {
   if (static_cast<int>(creation->entries().size()) != creation->group()->size())
     return fail(creation,
                 base::Error(base::ErrorClass::intern,

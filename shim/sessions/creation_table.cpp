@@ -7,7 +7,7 @@ namespace shim::sessions {
 
 bool operator==(const MemberEntry& a, const MemberEntry& b) {
   return a.context_base == b.context_base && a.incarnation == b.incarnation &&
-         a.is_in_table == b.is_in_table && std::ranges::equal(a.address, b.address);
+         a.node_has_address == b.node_has_address && std::ranges::equal(a.address, b.address);
 }
 
 bool operator==(const MemberTable& a, const MemberTable& b) {
@@ -24,7 +24,7 @@ MemberTable::StoredEntry MemberTable::add(int rank, const MemberEntry& entry) {
                   .incarnation = entry.incarnation,
                   .begin = addresses_.size()};
   row.length = static_cast<std::uint32_t>(entry.address.size()) & 0x7fffffffu;
-  row.is_in_table = entry.is_in_table;
+  row.node_has_address = entry.node_has_address;
   addresses_.insert(addresses_.end(), entry.address.begin(), entry.address.end());
   return row;
 }

@@ -20,7 +20,7 @@ struct MemberEntry {
   std::uint32_t incarnation = 0;   ///< of its address; 0 if there is none
   /// As encoded by its transport; empty if the group stays on one node.
   std::span<const std::byte> address;
-  bool is_in_table = false;  ///< the receiver's node has the address, which is not sent
+  bool node_has_address = false;  ///< the receiver's node has the address, which is not sent
 };
 bool operator==(const MemberEntry& a, const MemberEntry& b);
 
@@ -53,12 +53,12 @@ class MemberTable {
     int rank = 0;
     std::uint32_t context_base = 0, incarnation = 0;
     std::uint32_t length : 31 = 0;  ///< of the address
-    std::uint32_t is_in_table : 1 = 0;
+    std::uint32_t node_has_address : 1 = 0;
     std::size_t begin = 0;
   };
   MemberEntry entry_of(const StoredEntry& row) const {
     return {row.context_base, row.incarnation, std::span(addresses_).subspan(row.begin, row.length),
-            row.is_in_table != 0};
+            row.node_has_address != 0};
   }
   StoredEntry add(int rank, const MemberEntry& entry);
 

@@ -12,7 +12,7 @@ namespace {
 
 /// Kind of the members' addresses, in a run's first byte; with kOwnBases each member has its own
 /// context base.
-enum AddressForm : std::uint8_t { kNoAddress, kIsInTable, kAddress };
+enum AddressForm : std::uint8_t { kNoAddress, kNodeHasAddress, kAddress };
 constexpr std::uint8_t kOwnBases = 0x80;
 
 /// Bounds the memory that a damaged length in a short message can request per member. The node's
@@ -20,7 +20,7 @@ constexpr std::uint8_t kOwnBases = 0x80;
 constexpr std::uint32_t kMaxAddress = transport::kMaxNetAddressBytes;
 
 AddressForm kind_of(const MemberEntry& entry) {
-  return entry.is_in_table ? kIsInTable : entry.address.empty() ? kNoAddress : kAddress;
+  return entry.node_has_address ? kNodeHasAddress : entry.address.empty() ? kNoAddress : kAddress;
 }
 
 /// Rows `begin` to `end` - 1 of the table.
@@ -142,7 +142,7 @@ void read_run(ByteReader& in, MemberTable& into, std::uint32_t rank, const RunHe
   MemberEntry entry{.context_base = 0,
                     .incarnation = head.incarnation,
                     .address = {},
-                    .is_in_table = head.kind == kIsInTable};
+                    .node_has_address = head.kind == kNodeHasAddress};
   auto add = [&](std::uint32_t member) {
     entry.context_base = head.base_of(member);
     into.set(static_cast<int>(rank + member), entry);

@@ -10,7 +10,7 @@ void record_addresses(Process& process, const Creation& creation, const MemberTa
     const int rank = entries.rank_at(index);
     const MemberEntry entry = entries.entry_at(index);
     if (rank == creation.roles().self) continue;
-    if (entry.is_in_table)
+    if (entry.node_has_address)
       process.peers().record_incarnation(creation.process_at(rank), entry.incarnation);
     else if (!entry.address.empty())
       process.peers().record_address(creation.process_at(rank), entry.incarnation, entry.address);
@@ -23,9 +23,10 @@ MemberTable for_local_node(const Process& process, const Creation& creation,
   for (std::size_t index = 0; index < entries.size(); ++index) {
     const int rank = entries.rank_at(index);
     MemberEntry entry = entries.entry_at(index);
-    entry.is_in_table = !entry.address.empty() &&
-                        process.peers().node_knows(creation.process_at(rank), entry.incarnation);
-    if (entry.is_in_table) entry.address = {};
+    entry.node_has_address = !entry.address.empty() &&
+                             process.peers().node_has_address(creation.process_at(rank),
+                                                              entry.incarnation);
+    if (entry.node_has_address) entry.address = {};
     table.set(rank, entry);
   }
   return table;

@@ -80,8 +80,8 @@ class PeerAddresses {
   /// (node/address_table.hpp), which the node's processes share.
   void record_incarnation(base::ProcessId process, std::uint32_t incarnation);
   /// True if the other processes of the node find this address in the node's address table.
-  bool node_knows(base::ProcessId process, std::uint32_t incarnation) const {
-    return book_.is_in_table(process, incarnation);
+  bool node_has_address(base::ProcessId process, std::uint32_t incarnation) const {
+    return book_.node_has_address(process, incarnation);
   }
   /// Return the newest incarnation whose address this node knows, and record it as the one in use
   /// (record_incarnation).

@@ -47,7 +47,7 @@ TEST_P(AddressBookTest, FindsLearnedAddresses) {
   ASSERT_TRUE(one_.find(kFar));
   EXPECT_EQ(*one_.find(kFar), address(0));
   EXPECT_EQ(one_.incarnation_of(kFar), 0u);
-  EXPECT_EQ(one_.is_in_table(kFar, 0), has_table());
+  EXPECT_EQ(one_.node_has_address(kFar, 0), has_table());
 }
 
 TEST_P(AddressBookTest, FindsAddressesLearnedByAnotherProcessOfTheNode) {

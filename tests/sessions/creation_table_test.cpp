@@ -92,7 +92,7 @@ TEST(CreationTable, AnyTableRoundTrips) {
           .context_base = static_cast<std::uint32_t>(random() % 2 == 0 ? 1 : random()),
           .incarnation = static_cast<std::uint32_t>(random() % 2),
           .address = address};
-      entry.is_in_table = address.empty() && random() % 2 == 0;
+      entry.node_has_address = address.empty() && random() % 2 == 0;
       table.set(rank, entry);
     }
     const Bytes bytes = written(table);
@@ -105,7 +105,7 @@ TEST(CreationTable, AnyTableRoundTrips) {
 TEST(CreationTable, EqualMembersTakeNoBytes) {
   MemberTable table;
   for (int rank = 0; rank < 100'000; ++rank)
-    table.set(rank, {.context_base = 3, .incarnation = 0, .address = {}, .is_in_table = true});
+    table.set(rank, {.context_base = 3, .incarnation = 0, .address = {}, .node_has_address = true});
   EXPECT_LT(written(table).size(), 16u);
   EXPECT_EQ(read(written(table), 100'000), table);
 }
