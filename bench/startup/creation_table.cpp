@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Measures the cost, per process, of the member table of a communicator creation.
-// Members exchange the table (shim/sessions/creation_table.hpp) and find their parts in it.
+// Members exchange the table (shim/sessions/member_table.hpp) and find their parts in it.
 // bench/startup/model reads the output.
 //
 //  creation_table [nodes processes-of-each]...      default: 1024 64 2048 96

@@ -34,7 +34,7 @@ _COMPLAINTS = {"shim/sessions/pset_text.cpp": {"fail": 2, "": 3}}
 # Functions and variables whose texts reach the user through members. By file: name and class.
 _RETURNED = {
     "shim/bootstrap/launcher_size.cpp": ("warn_of_unusable_launcher", "warning"),
-    "shim/sessions/creation_disagreement.cpp": ("describe_wait", "part"),
+    "shim/sessions/disagreement.cpp": ("describe_wait", "part"),
     "shim/sessions/creation_report.cpp": ("describe_missing", "part"),
     "shim/transport/ofi/provider_warning.cpp": ("provider_warning", "warning"),
 }

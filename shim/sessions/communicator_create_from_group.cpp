@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/sessions/communicator.hpp"
-#include "shim/sessions/creation.hpp"
+#include "shim/sessions/creations.hpp"
 #include "shim/sessions/parent_resolver.hpp"
 #include "shim/sessions/process.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements MPI_Comm_create_group (MPI-4.1 §7.4.2): only members of the group take part.
-#include "shim/sessions/creation.hpp"
+#include "shim/sessions/creations.hpp"
 #include "shim/sessions/derived_communicator.hpp"
 #include "shim/sessions/process.hpp"
 #include "shim/sessions/survivors.hpp"

@@ -8,8 +8,8 @@
 
 #include "shim/base/clock.hpp"
 #include "shim/sessions/address_lookup.hpp"
-#include "shim/sessions/creation_finding.hpp"
-#include "shim/sessions/creation_liveness.hpp"
+#include "shim/sessions/finding.hpp"
+#include "shim/sessions/member_liveness.hpp"
 
 namespace shim::sessions {
 

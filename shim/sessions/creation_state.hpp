@@ -14,9 +14,9 @@
 #include "shim/base/result.hpp"
 #include "shim/sessions/agreement.hpp"
 #include "shim/sessions/creation_roles.hpp"
-#include "shim/sessions/creation_table.hpp"
 #include "shim/sessions/creation_wire.hpp"
 #include "shim/sessions/group.hpp"
+#include "shim/sessions/member_table.hpp"
 
 namespace shim::sessions {
 

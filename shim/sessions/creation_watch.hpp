@@ -7,11 +7,11 @@
 #include <string>
 
 #include "shim/base/clock.hpp"
-#include "shim/sessions/creation_disagreement.hpp"
-#include "shim/sessions/creation_finding.hpp"
-#include "shim/sessions/creation_liveness.hpp"
 #include "shim/sessions/creation_report.hpp"
-#include "shim/sessions/creation_stuck_members.hpp"
+#include "shim/sessions/disagreement.hpp"
+#include "shim/sessions/finding.hpp"
+#include "shim/sessions/member_liveness.hpp"
+#include "shim/sessions/stuck_members.hpp"
 
 namespace shim::sessions {
 

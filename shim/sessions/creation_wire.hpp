@@ -12,8 +12,8 @@
 
 #include "shim/base/error.hpp"
 #include "shim/base/ids.hpp"
-#include "shim/sessions/creation_table.hpp"
 #include "shim/sessions/group.hpp"
+#include "shim/sessions/member_table.hpp"
 #include "shim/sessions/network_address.hpp"
 
 namespace shim::sessions {

@@ -54,7 +54,7 @@ struct Factories {
   /// Launch environment, read once: later changes of the environment have no effect. Null in tests.
   std::shared_ptr<const bootstrap::LaunchEnv> launch_env;
   /// Time (ns) after which a creation fails if its missing members are stuck all that time
-  /// (creation_stuck_members.cpp). Tests shorten it.
+  /// (stuck_members.cpp). Tests shorten it.
   base::Nanoseconds stuck_after = 30'000'000'000;
   bool nodes_share_machine = false;  ///< simulated nodes of a test share this machine
   /// Listener for the phases of starts and creations; outlives all Process objects. Null: none.

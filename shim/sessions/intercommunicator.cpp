@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "shim/sessions/bcast_result.hpp"
-#include "shim/sessions/creation.hpp"
+#include "shim/sessions/creations.hpp"
 #include "shim/sessions/derived_intercommunicator.hpp"
 #include "shim/sessions/parent_resolver.hpp"
 #include "shim/sessions/process.hpp"

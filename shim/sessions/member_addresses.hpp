@@ -3,7 +3,7 @@
 #pragma once
 
 #include "shim/sessions/creation_state.hpp"
-#include "shim/sessions/creation_table.hpp"
+#include "shim/sessions/member_table.hpp"
 
 namespace shim::sessions {
 

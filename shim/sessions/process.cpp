@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "shim/sessions/consensus.hpp"
-#include "shim/sessions/creation.hpp"
+#include "shim/sessions/creations.hpp"
 #include "shim/sessions/liveness_probe.hpp"
 
 namespace shim::sessions {

@@ -10,8 +10,8 @@
 
 #include "cluster.hpp"
 #include "shim/sessions/address_lookup.hpp"
-#include "shim/sessions/creation.hpp"
 #include "shim/sessions/creation_wire.hpp"
+#include "shim/sessions/creations.hpp"
 #include "shim/sessions/topology_comm.hpp"
 #include "victim.hpp"
 

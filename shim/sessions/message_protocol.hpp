@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "shim/base/ids.hpp"
-#include "shim/sessions/creation_failures.hpp"
-#include "shim/sessions/creation_finding.hpp"
 #include "shim/sessions/creation_protocol.hpp"
 #include "shim/sessions/creation_registry.hpp"
 #include "shim/sessions/creation_wire.hpp"
+#include "shim/sessions/failure_notices.hpp"
+#include "shim/sessions/finding.hpp"
 #include "shim/sessions/network_address.hpp"
 
 namespace shim::sessions {
@@ -46,7 +46,7 @@ class MessageProtocol final : public CreationProtocol {
     MemberEntry entry() const { return {context_base, address.incarnation, address.bytes, false}; }
   };
 
-  // --- this process's call, in creation_call.cpp
+  // --- this process's call, in message_protocol_call.cpp
   base::Result<OwnContribution> make_own_contribution(const CreationRoles& roles,
                                                       const base::TracedOperation& during);
   base::Result<Agreement> run(const CreationCall& call, const OwnContribution& own);
@@ -60,7 +60,7 @@ class MessageProtocol final : public CreationProtocol {
   /// Fail the creation if check_precondition of its call returns an error. True if it does.
   bool fail_if_precondition_fails(WaitingCall& waiting);
 
-  // --- creation_messages.cpp; the caller of all functions below holds the mutex
+  // --- message_protocol.cpp; the caller of all functions below holds the mutex
   void handle(base::ProcessId from, ContributionMessage message);
   void handle(base::ProcessId from, OutcomeMessage message);
   void handle(base::ProcessId from, FailureMessage message);
@@ -75,7 +75,7 @@ class MessageProtocol final : public CreationProtocol {
   /// Return the call that waits in this creation; null if there is none.
   WaitingCall* call_in(const Creation& creation) const;
 
-  // --- creation_result.cpp
+  // --- message_protocol_result.cpp
   void contribute(Creation& creation);
   void complete_as_root(const CreationPtr& creation, std::uint32_t wanted_vci);
   void finish(const CreationPtr& creation, const OutcomeMessage& outcome);

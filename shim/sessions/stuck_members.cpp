@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/sessions/creation_stuck_members.hpp"
+#include "shim/sessions/stuck_members.hpp"
 
 #include <algorithm>
 
-#include "shim/sessions/creation_disagreement.hpp"
 #include "shim/sessions/creation_text.hpp"
+#include "shim/sessions/disagreement.hpp"
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {

@@ -3,7 +3,7 @@
 // incarnation and address length.
 #include <algorithm>
 
-#include "shim/sessions/creation_table.hpp"
+#include "shim/sessions/member_table.hpp"
 #include "shim/sessions/wire_bytes.hpp"
 #include "shim/transport/net/net.hpp"
 

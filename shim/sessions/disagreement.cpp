@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/sessions/creation_disagreement.hpp"
+#include "shim/sessions/disagreement.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/sessions/creation_table.hpp"
+#include "shim/sessions/member_table.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/sessions/creation_failures.hpp"
+#include "shim/sessions/failure_notices.hpp"
 
 #include <algorithm>
 #include <utility>

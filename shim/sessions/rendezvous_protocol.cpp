@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/sessions/creation_rendezvous.hpp"
+#include "shim/sessions/rendezvous_protocol.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/sessions/creation_liveness.hpp"
+#include "shim/sessions/member_liveness.hpp"
 
 #include <algorithm>
 #include <utility>

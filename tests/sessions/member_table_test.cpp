@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/sessions/creation_table.hpp"
+#include "shim/sessions/member_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ bool is_refused(const Bytes& bytes, std::uint32_t members) {
   return !in.at_end();
 }
 
-TEST(CreationTable, FindReturnsTheLastValueSet) {
+TEST(MemberTable, FindReturnsTheLastValueSet) {
   const Bytes old = bytes_of({1, 2}), later = bytes_of({3, 4, 5});
   MemberTable table(7, {.context_base = 1, .incarnation = 0, .address = old});
   table.set(2, {.context_base = 9});
@@ -55,7 +55,7 @@ TEST(CreationTable, FindReturnsTheLastValueSet) {
 }
 
 /// Merging random tables gives the result of merging maps.
-TEST(CreationTable, MergeKeepsTheNewerEntries) {
+TEST(MemberTable, MergeKeepsTheNewerEntries) {
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {
     std::map<int, std::uint32_t> expected;
@@ -79,7 +79,7 @@ TEST(CreationTable, MergeKeepsTheNewerEntries) {
   }
 }
 
-TEST(CreationTable, AnyTableRoundTrips) {
+TEST(MemberTable, AnyTableRoundTrips) {
   std::mt19937 random(2);
   for (int round = 0; round < 500; ++round) {
     MemberTable table;
@@ -102,7 +102,7 @@ TEST(CreationTable, AnyTableRoundTrips) {
   }
 }
 
-TEST(CreationTable, EqualMembersTakeNoBytes) {
+TEST(MemberTable, EqualMembersTakeNoBytes) {
   MemberTable table;
   for (int rank = 0; rank < 100'000; ++rank)
     table.set(rank, {.context_base = 3, .incarnation = 0, .address = {}, .node_has_address = true});
@@ -110,7 +110,7 @@ TEST(CreationTable, EqualMembersTakeNoBytes) {
   EXPECT_EQ(read(written(table), 100'000), table);
 }
 
-TEST(CreationTable, CommonAddressBytesAreWrittenOnce) {
+TEST(MemberTable, CommonAddressBytesAreWrittenOnce) {
   constexpr int kMembers = 1000;
   MemberTable table;
   for (int rank = 0; rank < kMembers; ++rank) {
@@ -123,7 +123,7 @@ TEST(CreationTable, CommonAddressBytesAreWrittenOnce) {
   EXPECT_EQ(read(written(table), kMembers), table);
 }
 
-TEST(CreationTable, DecodedTableIsLimitedByTheSizeOfTheGroup) {
+TEST(MemberTable, DecodedTableIsLimitedByTheSizeOfTheGroup) {
   ByteWriter out;
   out.small(1'000'000);
   out.small(0);                 // the first rank
@@ -134,7 +134,7 @@ TEST(CreationTable, DecodedTableIsLimitedByTheSizeOfTheGroup) {
   EXPECT_TRUE(is_refused(bytes, 999'999));
 }
 
-TEST(CreationTable, RejectsAddressesThatAreTooLong) {
+TEST(MemberTable, RejectsAddressesThatAreTooLong) {
   constexpr std::size_t kMost = transport::kMaxNetAddressBytes;
   for (const std::size_t length : {kMost, kMost + 1}) {
     const Bytes address(length, std::byte{1});
@@ -143,7 +143,7 @@ TEST(CreationTable, RejectsAddressesThatAreTooLong) {
   }
 }
 
-TEST(CreationTable, MalformedTablesAreRefused) {
+TEST(MemberTable, MalformedTablesAreRefused) {
   struct Case {
     const char* what;
     Bytes bytes;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Handles the creation messages of other processes.
-#include "shim/sessions/creation_messages.hpp"
+#include "shim/sessions/message_protocol.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "shim/sessions/caller_threads.hpp"
-#include "shim/sessions/creation_call.hpp"
-#include "shim/sessions/creation_disagreement.hpp"
 #include "shim/sessions/creation_send.hpp"
+#include "shim/sessions/disagreement.hpp"
 #include "shim/sessions/member_addresses.hpp"
+#include "shim/sessions/message_protocol_call.hpp"
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {

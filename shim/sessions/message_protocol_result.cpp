@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "shim/sessions/creation_disagreement.hpp"
-#include "shim/sessions/creation_messages.hpp"
 #include "shim/sessions/creation_send.hpp"
 #include "shim/sessions/derived_communicator.hpp"
+#include "shim/sessions/disagreement.hpp"
 #include "shim/sessions/member_addresses.hpp"
+#include "shim/sessions/message_protocol.hpp"
 #include "shim/sessions/process.hpp"
 
 namespace shim::sessions {

@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "shim/p2p/p2p.hpp"
-#include "shim/sessions/creation_messages.hpp"
-#include "shim/sessions/creation_rendezvous.hpp"
 #include "shim/sessions/creation_watch.hpp"
+#include "shim/sessions/message_protocol.hpp"
 #include "shim/sessions/parent_resolver.hpp"
+#include "shim/sessions/rendezvous_protocol.hpp"
 
 namespace shim::sessions {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "shim/sessions/creation_finding.hpp"
+#include "shim/sessions/finding.hpp"
 
 namespace shim::sessions {
 

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "shim/base/clock.hpp"
-#include "shim/sessions/creation_finding.hpp"
-#include "shim/sessions/creation_liveness.hpp"
 #include "shim/sessions/creation_report.hpp"
+#include "shim/sessions/finding.hpp"
+#include "shim/sessions/member_liveness.hpp"
 
 namespace shim::sessions {
 

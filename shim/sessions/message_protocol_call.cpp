@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs one member's call: join, contribute, wait. Node leaders also collect and forward.
-#include "shim/sessions/creation_call.hpp"
+#include "shim/sessions/message_protocol_call.hpp"
 
 #include <algorithm>
 #include <new>

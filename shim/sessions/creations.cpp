@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shim/sessions/creation.hpp"
+#include "shim/sessions/creations.hpp"
 
 #include "shim/sessions/caller_threads.hpp"
-#include "shim/sessions/creation_messages.hpp"
-#include "shim/sessions/creation_rendezvous.hpp"
+#include "shim/sessions/message_protocol.hpp"
 #include "shim/sessions/process.hpp"
+#include "shim/sessions/rendezvous_protocol.hpp"
 
 namespace shim::sessions {
 

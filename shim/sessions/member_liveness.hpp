@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "shim/base/clock.hpp"
-#include "shim/sessions/creation_finding.hpp"
+#include "shim/sessions/finding.hpp"
 #include "shim/sessions/liveness_probe.hpp"
 
 namespace shim::sessions {
