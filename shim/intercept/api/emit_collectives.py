@@ -7,27 +7,27 @@ modes and with both sizes of counts."""
 from emit import NOTICE, subject_expression
 
 # Call mode of a collective with parameters of these kinds (MPI-4.1 §6.12, §6.13).
-WAYS = {(): "Blocking", ("REQUEST",): "Nonblocking", ("INFO", "REQUEST"): "Persistent"}
+CALL_MODES = {(): "Blocking", ("REQUEST",): "Nonblocking", ("INFO", "REQUEST"): "Persistent"}
 
 
 def _impl(function, number):
-    way = [p for p in function.parameters if p.kind in ("INFO", "REQUEST")]
-    kind = WAYS[tuple(p.kind for p in way)]
-    arguments = [p.name for p in function.parameters if p not in way]
+    mode_parameters = [p for p in function.parameters if p.kind in ("INFO", "REQUEST")]
+    kind = CALL_MODES[tuple(p.kind for p in mode_parameters)]
+    arguments = [p.name for p in function.parameters if p not in mode_parameters]
     comm = next(p.name for p in function.parameters if p.kind == "COMMUNICATOR")
     return [
         "int %s(%s) {" % (function.name, function.signature_parameters),
         '  return run_with_handler(%s, "%s", [&] {'
         % (subject_expression(function), function.mpi_name),
-        "    CalledOnce called{%d};" % number,
-        "    return settled(called, %s, %s::kIsPersistent, collective::%s(%s, %s{%s}));"
+        "    CallRecord record{%d};" % number,
+        "    return settled(record, %s, %s::kIsPersistent, collective::%s(%s, %s{%s}));"
         % (
             comm,
             kind,
             function.collective,
             ", ".join(arguments),
             kind,
-            ", ".join(["called"] + [p.name for p in way]),
+            ", ".join(["record"] + [p.name for p in mode_parameters]),
         ),
         "  });",
         "}",

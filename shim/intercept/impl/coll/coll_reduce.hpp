@@ -37,8 +37,9 @@ enum class On { any, intracommunicators };
 enum class Results { at_all, at_all_but_the_first };
 
 template <typename CallMode>
-base::Status combine(const ReductionArguments& given, MPI_Comm handle, Algorithm algorithm,
-                     CallMode call_mode, On where = On::any, Results results = Results::at_all) {
+base::Status call_reduction(const ReductionArguments& given, MPI_Comm handle, Algorithm algorithm,
+                            CallMode call_mode, On where = On::any,
+                            Results results = Results::at_all) {
   SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr& comm, borrow_comm(handle));
   if (where == On::intracommunicators) SHIM_TRY(check_intra(*comm));
   if (comm->is_inter()) SHIM_TRY(check_address(given.sendbuf, false));
@@ -57,29 +58,29 @@ base::Status combine(const ReductionArguments& given, MPI_Comm handle, Algorithm
 template <typename CallMode>
 base::Status allreduce(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype,
                        MPI_Op op, MPI_Comm comm, CallMode call_mode) {
-  return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::allreduce, call_mode);
+  return call_reduction({sendbuf, recvbuf, count, datatype, op}, comm, coll::allreduce, call_mode);
 }
 
 template <typename CallMode>
 base::Status scan(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype, MPI_Op op,
                   MPI_Comm comm, CallMode call_mode) {
-  return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::scan, call_mode,
-                 On::intracommunicators);
+  return call_reduction({sendbuf, recvbuf, count, datatype, op}, comm, coll::scan, call_mode,
+                        On::intracommunicators);
 }
 
 template <typename CallMode>
 base::Status exscan(const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype,
                     MPI_Op op, MPI_Comm comm, CallMode call_mode) {
-  return combine({sendbuf, recvbuf, count, datatype, op}, comm, coll::exscan, call_mode,
-                 On::intracommunicators, Results::at_all_but_the_first);
+  return call_reduction({sendbuf, recvbuf, count, datatype, op}, comm, coll::exscan, call_mode,
+                        On::intracommunicators, Results::at_all_but_the_first);
 }
 
 template <typename CallMode>
 base::Status reduce_scatter_block(const void* sendbuf, void* recvbuf, Count recvcount,
                                   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                                   CallMode call_mode) {
-  return combine({sendbuf, recvbuf, recvcount, datatype, op}, comm, coll::reduce_scatter_block,
-                 call_mode);
+  return call_reduction({sendbuf, recvbuf, recvcount, datatype, op}, comm,
+                        coll::reduce_scatter_block, call_mode);
 }
 
 /// Arguments of MPI_Reduce_scatter that the task needs.

@@ -39,34 +39,34 @@ inline KeptTypes keep(const types::Type* type, const types::Type* other = nullpt
 }
 
 /// One call of a collective.
-struct CalledOnce {
-  std::uint8_t call;       ///< number of the collective, from 1 (api/emit_collectives.py)
-  bool has_begun = false;  ///< true once it has taken its sequence number
+struct CallRecord {
+  std::uint8_t collective;  ///< number of the collective, from 1 (api/emit_collectives.py)
+  bool has_begun = false;   ///< true once it has taken its sequence number
 };
 
 /// Return the status of the implementation, which has just run. If it refused the call before the
 /// call took a sequence number, record that in the communicator.
-inline base::Status settled(const CalledOnce& called, MPI_Comm handle,
+inline base::Status settled(const CallRecord& record, MPI_Comm handle,
                             bool is_persistent_collective, base::Status status) {
-  if (!status && !called.has_begun) [[unlikely]]
+  if (!status && !record.has_begun) [[unlikely]]
     slow::record_refusal(handle, is_persistent_collective, status.error());
   return status;
 }
 
-// In all call modes, `held` is the state that must outlive the task, and make(turn, held) makes the
-// task, where `turn` is the call's sequence number. held.is_empty() is true if the task needs no
+// In all call modes, `held` is the state that must outlive the task, and make(seq, held) makes the
+// task, where `seq` is the call's sequence number. held.is_empty() is true if the task needs no
 // state after make() has returned.
 
 /// Call mode of MPI_X: the task runs to its end, and `held` stays in place.
 struct Blocking {
   static constexpr bool kIsPersistent = false;
-  CalledOnce& called;
+  CallRecord& record;
   template <typename Held, typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm, const Held& held,
                           Make make) const {
-    called.has_begun = true;
-    base::Status ended = coll::run(comm->coll(),
-                                   make(coll::CollSeq::blocking(comm->coll(), called.call), held));
+    record.has_begun = true;
+    base::Status ended = coll::run(
+        comm->coll(), make(coll::CollSeq::blocking(comm->coll(), record.collective), held));
     if constexpr (requires { held.user_exception(); }) rethrow(held.user_exception());
     return ended;
   }
@@ -98,18 +98,18 @@ coll::Task make_holding(const std::shared_ptr<const Held>& held, const coll::Col
 /// Call mode of MPI_IX: the task continues after the call; progress runs it (MPI-4.1 §6.12).
 struct Nonblocking {
   static constexpr bool kIsPersistent = false;
-  CalledOnce& called;
+  CallRecord& record;
   MPI_Request* request;
   template <typename Held, typename Make>
   base::Status operator()(const sessions::CommunicatorPtr& comm, MPI_Comm handle, Held held,
                           Make make) const {
     SHIM_TRY(check_output(request, "request"));
     auto kept = copy_state(std::move(held));
-    called.has_begun = true;
+    record.has_begun = true;
     SHIM_TRY_ASSIGN(
         p2p::Request * started,
         coll::start(comm->coll(),
-                    make_holding(kept, coll::CollSeq(comm->coll(), called.call), make)));
+                    make_holding(kept, coll::CollSeq(comm->coll(), record.collective), make)));
     return make_request_handle(started, comm, handle, request);
   }
 };
@@ -118,7 +118,7 @@ struct Nonblocking {
 /// §6.13).
 struct Persistent {
   static constexpr bool kIsPersistent = true;
-  CalledOnce& called;
+  CallRecord& record;
   MPI_Info info;
   MPI_Request* request;
   template <typename Held, typename Make>
@@ -127,8 +127,9 @@ struct Persistent {
     SHIM_TRY(copy_info(info));  // no hint is supported
     SHIM_TRY(check_output(request, "request"));
     auto kept = copy_state(std::move(held));
-    called.has_begun = true;
-    auto make_again = [make, kept, seq = coll::CollSeq::persistent(comm->coll(), called.call)] {
+    record.has_begun = true;
+    auto make_again = [make, kept,
+                       seq = coll::CollSeq::persistent(comm->coll(), record.collective)] {
       return make_holding(kept, seq, make);
     };
     return make_request_handle(coll::prepare(comm->coll(), make_again), comm, handle, request);
