@@ -59,12 +59,12 @@ base::Status KvsLog::set_flags() {
         {level, level == root_level_ ? 0 : rank_ / below * below, 0});
     SHIM_TRY_ASSIGN(const auto found, store_.find({&flag, 1}));
     if (found.front()) continue;
-    auto put = store_.put(flag, kSet);
-    if (put) continue;
+    auto stored = store_.put(flag, kSet);
+    if (stored) continue;
     SHIM_TRY_ASSIGN(const auto by_another,
-                    // another process put the flag meanwhile, and the store rejected ours
+                    // another process stored the flag meanwhile, and the store rejected ours
                     store_.find({&flag, 1}));
-    if (!by_another.front()) return put;
+    if (!by_another.front()) return stored;
   }
   return {};
 }
@@ -73,10 +73,10 @@ base::Status KvsLog::append_log(std::span<const std::byte> entry) {
   SHIM_TRY(check_log_entry(entry));
   std::lock_guard lock(mutex_);
   SHIM_TRY(count_own_entries());
-  auto put = store_.put(name_of({0, rank_, *own_entry_count_}), entry);
-  if (!put) {
+  auto stored = store_.put(name_of({0, rank_, *own_entry_count_}), entry);
+  if (!stored) {
     own_entry_count_.reset();
-    return put;
+    return stored;
   }
   ++*own_entry_count_;
   if (!flags_are_set_) SHIM_TRY(set_flags());

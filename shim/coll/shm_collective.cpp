@@ -211,14 +211,14 @@ void ShmCollective::exchange(const types::ConstBuffer& out, const types::Buffer&
   std::optional<PipelineWriter> writer;
   std::optional<PipelineReader> reader;
   std::optional<Direct> messages;
-  const SegmentPath way = path(out.bytes());
-  if (way == SegmentPath::medium_buffer)
+  const SegmentPath chosen = path(out.bytes());
+  if (chosen == SegmentPath::medium_buffer)
     publish(out, other);
-  else if (way == SegmentPath::broadcast_ring && begin_pipeline(call.rank, out.bytes()))
+  else if (chosen == SegmentPath::broadcast_ring && begin_pipeline(call.rank, out.bytes()))
     writer.emplace(handle_, call.rank, out, base::Traffic::both_ways);
   else
     publish_fallback();
-  const bool sends_message = way != SegmentPath::medium_buffer && !writer;
+  const bool sends_message = chosen != SegmentPath::medium_buffer && !writer;
   const auto published = read(other);
   if (has_failed()) return;
   const auto message = published ? std::nullopt : pipeline_from(other);

@@ -219,8 +219,8 @@ ShmCollHandle::Contribution ShmCollHandle::find_indirect(int rank, std::uint64_t
     return {.in_segment = false, .pipelined = read_inline<PipelineMessage>(inline_slot)};
   if (length != InlineSlot::kInScatterBuffer)
     return {.in_segment = false, .by_messages = length == InlineSlot::kByMessages};
-  const auto put = read_inline<ScatterBufferRef>(inline_slot);
-  return {.in_segment = true, .bytes = {scatter_buffer(rank, put.number), put.length}};
+  const auto buffer = read_inline<ScatterBufferRef>(inline_slot);
+  return {.in_segment = true, .bytes = {scatter_buffer(rank, buffer.number), buffer.length}};
 }
 
 void ShmCollHandle::publish_completed() {

@@ -52,10 +52,10 @@ class ScatterBuffers {
   /// Record that the next buffer holds this many bytes for these readers.
   ScatterBufferRef publish(std::uint64_t round, std::size_t bytes, MemberSet readers) {
     uses_[number_] = {round, readers};
-    const ScatterBufferRef put{static_cast<std::uint32_t>(number_),
-                               static_cast<std::uint32_t>(bytes)};
+    const ScatterBufferRef published{static_cast<std::uint32_t>(number_),
+                                     static_cast<std::uint32_t>(bytes)};
     number_ = (number_ + 1) % kScatterBuffers;
-    return put;
+    return published;
   }
 
  private:

@@ -132,7 +132,7 @@ class ReceiveBuffer {
     return types::find_pieces(*holed_, begin_, offset, std::min(most, capacity_ - offset), out);
   }
   /// Write the bytes that fit.
-  void put(std::uint64_t offset, transport::ConstSpan bytes) {
+  void write(std::uint64_t offset, transport::ConstSpan bytes) {
     if (offset >= capacity_ || bytes.empty()) return;
     bytes = bytes.first(
         static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), capacity_ - offset)));

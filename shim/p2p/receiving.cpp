@@ -79,7 +79,7 @@ void Receiving::deliver(ReceiveRequest& request, const MessageInfo& info, Contex
     reply.send = info.number;
     collaborators_.output.transmit(collaborators_.peers.at(context, info.source), reply);
   }
-  request.into.put(0, info.payload);
+  request.into.write(0, info.payload);
   end(request, {info.source, info.tag, std::min(info.bytes, request.into.capacity())},
       misfit(info.bytes, info.source, info.tag, request.into));
 }

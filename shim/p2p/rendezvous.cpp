@@ -269,7 +269,7 @@ void Rendezvous::on_data(const wire::Data& header, transport::ConstSpan payload)
     ++collaborators_.counts.stale_dropped;
     return;
   }
-  request->into.put(header.offset, payload);
+  request->into.write(header.offset, payload);
   record_received_bytes(*request, payload.size());
 }
 

@@ -124,8 +124,8 @@ base::Result<Bytes> exchange_with_other_leader(const Communicator& local, const 
   Bytes own = pack(pair->id(), local.group()->ranges());
   Bytes other;
   for (int root : {0, 1}) {
-    base::Result<Bytes> said = root == pair->rank() ? own : Bytes();
-    SHIM_TRY_ASSIGN(Bytes response, bcast_result(*pair, root, std::move(said)));
+    base::Result<Bytes> sent = root == pair->rank() ? own : Bytes();
+    SHIM_TRY_ASSIGN(Bytes response, bcast_result(*pair, root, std::move(sent)));
     if (root != pair->rank()) other = std::move(response);
   }
   return other;

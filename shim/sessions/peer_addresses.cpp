@@ -105,10 +105,10 @@ base::Status PeerAddresses::begin_early_fence(const base::TracedOperation& start
 
 void PeerAddresses::publish_end() {
   if (!is_published_ || spec_.bootstrap.has_lost_launcher()) return;
-  auto said = spec_.bootstrap.publish(end_key(incarnation_), presence_value());
-  if (!said)
+  auto published = spec_.bootstrap.publish(end_key(incarnation_), presence_value());
+  if (!published)
     spec_.log.write(base::LogLevel::info,
-                    "peers may treat this process as dead: " + said.error().text());
+                    "peers may treat this process as dead: " + published.error().text());
 }
 
 void PeerAddresses::finish_opening() {

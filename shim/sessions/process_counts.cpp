@@ -10,34 +10,34 @@
 namespace shim::sessions {
 namespace {
 
-void put(Info& info, std::string_view key, std::uint64_t count) {
+void set_count(Info& info, std::string_view key, std::uint64_t count) {
   (void)info.set(key, std::to_string(count));  // cannot fail: these keys and values fit
 }
 
-void put_launcher(Info& info, const bootstrap::Bootstrap::Counts& counts) {
-  put(info, "launcher_connections", counts.connections);
-  put(info, "launcher_publishes", counts.publishes);
-  put(info, "launcher_lookups", counts.lookups);
-  put(info, "launcher_retries", counts.lookup_retries);
-  put(info, "launcher_fences", counts.fences);
+void set_launcher_counts(Info& info, const bootstrap::Bootstrap::Counts& counts) {
+  set_count(info, "launcher_connections", counts.connections);
+  set_count(info, "launcher_publishes", counts.publishes);
+  set_count(info, "launcher_lookups", counts.lookups);
+  set_count(info, "launcher_retries", counts.lookup_retries);
+  set_count(info, "launcher_fences", counts.fences);
 }
 
-void put_messages(Info& info, const p2p::Engine::Counts& counts) {
-  put(info, "messages_eager", counts.eager_sent);
-  put(info, "messages_rendezvous", counts.rendezvous_sent);
-  put(info, "messages_unexpected", counts.unexpected);
-  put(info, "messages_matched_by_provider", counts.matched_by_provider);
-  put(info, "unexpected_most_bytes", counts.unexpected_bytes_most);
-  put(info, "senders_held_back", counts.throttled);
-  put(info, "control_messages", counts.control_sent);
-  put(info, "control_bytes", counts.control_bytes);
+void set_message_counts(Info& info, const p2p::Engine::Counts& counts) {
+  set_count(info, "messages_eager", counts.eager_sent);
+  set_count(info, "messages_rendezvous", counts.rendezvous_sent);
+  set_count(info, "messages_unexpected", counts.unexpected);
+  set_count(info, "messages_matched_by_provider", counts.matched_by_provider);
+  set_count(info, "unexpected_most_bytes", counts.unexpected_bytes_most);
+  set_count(info, "senders_held_back", counts.throttled);
+  set_count(info, "control_messages", counts.control_sent);
+  set_count(info, "control_bytes", counts.control_bytes);
 }
 
-void put_transport(Info& info, const std::string& prefix,
-                   const transport::Transport::Counts& counts) {
-  put(info, prefix + "_connections", counts.links_used);
-  put(info, prefix + "_packets", counts.packets_sent);
-  put(info, prefix + "_bytes", counts.bytes_sent);
+void set_transport_counts(Info& info, const std::string& prefix,
+                          const transport::Transport::Counts& counts) {
+  set_count(info, prefix + "_connections", counts.links_used);
+  set_count(info, prefix + "_packets", counts.packets_sent);
+  set_count(info, prefix + "_bytes", counts.bytes_sent);
 }
 
 void add(p2p::Engine::Counts& sum, const p2p::Engine::Counts& more) {
@@ -71,16 +71,16 @@ InfoPtr counts_of(Process& process) {
       if (name == "net") fabric = counts;
     }
   }
-  put_launcher(*info, process.bootstrap().counts());
-  put(*info, "launcher_sought", process.peers().looked_up_count());
-  put_transport(*info, "node", node);
-  put(*info, "contact_connections", fabric.tcp_connections);
-  put(*info, "contact_messages", fabric.tcp_messages);
-  put(*info, "contact_bytes", fabric.tcp_bytes);
-  put(*info, "fabric_open", fabric.fabrics_open);
-  put(*info, "fabric_addresses", fabric.addresses_inserted);
-  put_transport(*info, "fabric", fabric);
-  put_messages(*info, messages);
+  set_launcher_counts(*info, process.bootstrap().counts());
+  set_count(*info, "launcher_sought", process.peers().looked_up_count());
+  set_transport_counts(*info, "node", node);
+  set_count(*info, "contact_connections", fabric.tcp_connections);
+  set_count(*info, "contact_messages", fabric.tcp_messages);
+  set_count(*info, "contact_bytes", fabric.tcp_bytes);
+  set_count(*info, "fabric_open", fabric.fabrics_open);
+  set_count(*info, "fabric_addresses", fabric.addresses_inserted);
+  set_transport_counts(*info, "fabric", fabric);
+  set_message_counts(*info, messages);
   return info;
 }
 

@@ -22,13 +22,13 @@ constexpr std::string_view kInitResponse = "response_to_init";
 
 bool RequestBroker::must_wait(const QueuedRequest& request,
                               const std::list<QueuedRequest>& ahead) const {
-  const auto is_in_the_way = [&](const QueuedRequest& other) {
+  const auto must_come_first = [&](const QueuedRequest& other) {
     return other.kind == request.kind && (other.pending || request.pending || !other.text.empty());
   };
   // an unseen request of the host client that stays open is a barrier
   if (unseen_ && request.pending && is_barrier(request.kind)) return true;
-  return std::any_of(open_.begin(), open_.end(), is_in_the_way) ||
-         std::any_of(ahead.begin(), ahead.end(), is_in_the_way);
+  return std::any_of(open_.begin(), open_.end(), must_come_first) ||
+         std::any_of(ahead.begin(), ahead.end(), must_come_first);
 }
 
 void RequestBroker::send(QueuedRequest request) {

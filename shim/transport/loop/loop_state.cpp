@@ -93,7 +93,7 @@ void LoopNetwork::State::send(std::uint32_t from, std::uint32_t to, Bytes packet
   if (faults_.outbox_polls > 0)
     sender.outbox.push_back({std::move(packet), to, sender.polls + faults_.outbox_polls});
   else
-    put(from, to, std::move(packet));
+    enqueue(from, to, std::move(packet));
 }
 
 std::uint64_t LoopNetwork::State::sent(std::uint32_t from, std::uint32_t to) const {
@@ -102,7 +102,7 @@ std::uint64_t LoopNetwork::State::sent(std::uint32_t from, std::uint32_t to) con
   return count == sent_.end() ? 0 : count->second;
 }
 
-void LoopNetwork::State::put(std::uint32_t from, std::uint32_t to, Bytes bytes) {
+void LoopNetwork::State::enqueue(std::uint32_t from, std::uint32_t to, Bytes bytes) {
   Process& receiver = processes_[to];
   if (receiver.condition != Process::Condition::alive) return;
   auto& queue = receiver.inbox[from];
@@ -120,7 +120,7 @@ void LoopNetwork::State::begin_poll(std::uint32_t number) {
   while (!process.outbox.empty() && process.outbox.front().leaves_at <= process.polls) {
     Outgoing packet = std::move(process.outbox.front());
     process.outbox.pop_front();
-    put(number, packet.to, std::move(packet.bytes));
+    enqueue(number, packet.to, std::move(packet.bytes));
   }
 }
 

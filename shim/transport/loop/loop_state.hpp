@@ -62,7 +62,7 @@ class LoopNetwork::State {
   };
 
   void lose(std::uint32_t number, Process::Condition as);
-  void put(std::uint32_t from, std::uint32_t to, Bytes bytes);
+  void enqueue(std::uint32_t from, std::uint32_t to, Bytes bytes);
   std::size_t waiting(std::uint32_t from, std::uint32_t to) const;
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
 

@@ -71,7 +71,7 @@ class Connection {
   };
   /// Receive bytes and pass on each whole frame. Payloads of long packets are placed by `sink`.
   /// Return false at the end of the connection. Errors: other (broken, or invalid frames).
-  /// @param room scratch of kFrameBufferBytes
+  /// @param scratch buffer of kFrameBufferBytes
   [[gnu::hot]] base::Result<bool> receive(std::span<std::byte> scratch, FrameHandler& handler,
                                           Sink& sink);
 

@@ -65,11 +65,11 @@ class ContentsWriter {
   }
 
  private:
-  template <typename Value, typename Put>
-  void each(const Value* values, MPI_Count number, Put put) {
+  template <typename Value, typename WriteValue>
+  void each(const Value* values, MPI_Count number, WriteValue write_value) {
     if (number > 0 && values == nullptr && status_)
       status_ = Error(ErrorClass::arg, "an array argument is a null pointer");
-    for (MPI_Count i = 0; i < number && values != nullptr; ++i) put(values[i]);
+    for (MPI_Count i = 0; i < number && values != nullptr; ++i) write_value(values[i]);
   }
 
   Form form_;

@@ -67,7 +67,7 @@ using sessions::KeyFor;
 using sessions::KeyLanguage;
 
 /// Store a Fortran error code; mpi_f08 passes null if the caller omits the argument.
-void put(MPI_Fint* ierror, int code) {
+void set_error(MPI_Fint* ierror, int code) {
   if (ierror != nullptr) *ierror = code;
 }
 
@@ -79,7 +79,7 @@ void get(const char* function, MPI_Fint* object, MPI_Fint* keyval, Number* value
   if (!is_answered_here<HandleKind>(handle)) {
     MPI_Fint number = *keyval;
     if (const int code = to_native_keyval(HandleKind::subject(handle), function, number))
-      return put(ierror, code);
+      return set_error(ierror, code);
     return native_call(object, &number, value, flag, ierror);
   }
   std::intptr_t found = 0;
@@ -89,7 +89,7 @@ void get(const char* function, MPI_Fint* object, MPI_Fint* keyval, Number* value
     *flag = is_set ? 1 : 0;
     if (is_set) *value = static_cast<Number>(found);
   }
-  put(ierror, code);
+  set_error(ierror, code);
 }
 
 template <typename HandleKind, typename Number>
@@ -97,10 +97,10 @@ void set(const char* function, MPI_Fint* object, MPI_Fint* keyval, Number* value
          void (*native_call)(MPI_Fint*, MPI_Fint*, Number*, MPI_Fint*)) {
   const auto handle = HandleKind::from(*object);
   if (is_answered_here<HandleKind>(handle))
-    return put(ierror, HandleKind::set_number(function, handle, *keyval, *value));
+    return set_error(ierror, HandleKind::set_number(function, handle, *keyval, *value));
   MPI_Fint number = *keyval;
   if (const int code = to_native_keyval(HandleKind::subject(handle), function, number))
-    return put(ierror, code);
+    return set_error(ierror, code);
   native_call(object, &number, value, ierror);
 }
 
@@ -111,7 +111,7 @@ void create(const char* function, KeyFor kind, void (*copy)(), void (*erase)(), 
           reinterpret_cast<void*>(static_cast<std::intptr_t>(*extra_state))};
   key.language = KeyLanguage::fortran;
   key.is_of_mpi1 = std::is_same_v<Number, MPI_Fint>;
-  put(ierror, create_key(function, key, number, fortran::make_native_key));
+  set_error(ierror, create_key(function, key, number, fortran::make_native_key));
 }
 
 ErrorHandler user_handler(HandlerFor object, void (*function)()) {
@@ -134,7 +134,7 @@ void create(const char* function_name, HandlerFor object, void (*function)(), MP
     });
   }
   if (code == MPI_SUCCESS) *errhandler = PMPI_Errhandler_c2f(made);
-  put(ierror, code);
+  set_error(ierror, code);
 }
 
 }  // namespace
@@ -198,7 +198,7 @@ void ompi_op_create_f(void (*function)(), MPI_Fint* commute, MPI_Fint* op, MPI_F
     code = si::create_own_operation("MPI_Op_create", operation, &made);
   }
   if (code == MPI_SUCCESS) *op = PMPI_Op_c2f(made);
-  si::put(ierror, code);
+  si::set_error(ierror, code);
 }
 
 void ompi_grequest_start_f(void (*query)(), void (*free)(), void (*cancel)(), MPI_Aint* extra_state,
@@ -208,7 +208,7 @@ void ompi_grequest_start_f(void (*query)(), void (*free)(), void (*cancel)(), MP
   MPI_Request made{};
   const int code = si::start_fortran_request(query, free, cancel, *extra_state, &made);
   if (code == MPI_SUCCESS) *request = PMPI_Request_c2f(made);
-  si::put(ierror, code);
+  si::set_error(ierror, code);
 }
 
 void ompi_errhandler_create_f(void (*function)(), MPI_Fint* errhandler, MPI_Fint* ierror) {
@@ -225,8 +225,8 @@ void ompi_file_create_errhandler_f(void (*function)(), MPI_Fint* errhandler, MPI
 }
 
 void mpi_status_f082f_(const MPI_F08_status* from, MPI_Fint* to, MPI_Fint* ierror) {
-  si::put(ierror, PMPI_Status_f082f(from, to));
+  si::set_error(ierror, PMPI_Status_f082f(from, to));
 }
 void mpi_status_f2f08_(const MPI_Fint* from, MPI_F08_status* to, MPI_Fint* ierror) {
-  si::put(ierror, PMPI_Status_f2f08(from, to));
+  si::set_error(ierror, PMPI_Status_f2f08(from, to));
 }
