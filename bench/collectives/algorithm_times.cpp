@@ -45,7 +45,7 @@ using bench::need;
 using node::testing::AnonymousArea;
 using node::testing::AnonymousSegment;
 
-/// The first two lengths with several nodes alone: on one node, data below 512 bytes runs directly
+/// The first two lengths with several nodes alone: on one node, data below 512 bytes runs inline
 /// or in a collective segment.
 constexpr std::uint64_t kLengths[] = {8,       1 << 7,  1 << 10, 1 << 12, 1 << 14,
                                       1 << 16, 1 << 18, 1 << 20, 1 << 22};

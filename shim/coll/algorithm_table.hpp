@@ -5,7 +5,8 @@
 // of algorithm, always listed in this order:
 //   1. segment: a blocking collective in the collective segment of the communicator, if it has one
 //      (shm_collective.hpp);
-//   2. inline: a blocking collective on short data by messages, without a task (direct.hpp);
+//   2. inline: a blocking collective on short data by messages, without a task
+//      (inline_collective.hpp);
 //   3. task: a coroutine, for blocking, non-blocking and persistent collectives (algorithms/).
 // The first row that applies is selected (selector.hpp). algorithms.cpp has the rows that are
 // compiled in; a tuning file puts rows in front of them (tuning.hpp).

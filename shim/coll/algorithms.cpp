@@ -11,7 +11,7 @@
 // A row of a task is named after its function, without the operation; text after a comma explains
 // the row.
 #include "shim/coll/algorithm_table.hpp"
-#include "shim/coll/direct.hpp"
+#include "shim/coll/inline_collective.hpp"
 
 namespace shim::coll {
 namespace {
@@ -35,11 +35,11 @@ constexpr When on_one_node(When when) {
 }
 
 // short data of inline collectives, and of their tasks
-constexpr When kShort{.max_bytes = kMaxDirectBytes, .max_size = kMaxDirectProcesses},
-    kShortOfFew{.max_bytes = kMaxDirectBytes, .max_size = 8},
-    kShortOfMore{.max_bytes = kMaxDirectBytes, .min_size = 9, .max_size = kMaxDirectProcesses},
-    kShortOfTwo{.max_bytes = kMaxDirectBytes, .min_size = 2, .max_size = 2},
-    kShortOfAll{.max_bytes = 1 * kKi, .max_size = kMaxDirectProcesses};
+constexpr When kShort{.max_bytes = kMaxInlineBytes, .max_size = kMaxInlineProcesses},
+    kShortOfFew{.max_bytes = kMaxInlineBytes, .max_size = 8},
+    kShortOfMore{.max_bytes = kMaxInlineBytes, .min_size = 9, .max_size = kMaxInlineProcesses},
+    kShortOfTwo{.max_bytes = kMaxInlineBytes, .min_size = 2, .max_size = 2},
+    kShortOfAll{.max_bytes = 1 * kKi, .max_size = kMaxInlineProcesses};
 
 // data that fits an inline slot or medium buffer of the segment, and longer data of two members
 constexpr When kMedium{.max_bytes = node::kMediumBufferBytes},
@@ -54,8 +54,8 @@ constexpr When kReadOfTwo{.min_bytes = 32 * kKi, .max_size = 2, .wants = MemoryS
 // clang-format off
 constexpr AlgorithmRow<Barrier> kBarrier[] = {
     {"segment", SegmentPath::medium_buffer, kMedium},
-    {"inline linear", barrier_linear_direct, on_one_node(kShortOfFew)},
-    {"inline dissemination", barrier_direct, on_one_node(kShort)},
+    {"inline linear", barrier_linear_inline, on_one_node(kShortOfFew)},
+    {"inline dissemination", barrier_inline, on_one_node(kShort)},
     {"by nodes", barrier_by_nodes, over_nodes(0)},
     {"dissemination", barrier_dissemination, {}},
 };
@@ -64,7 +64,7 @@ constexpr AlgorithmRow<Barrier> kBarrier[] = {
 constexpr AlgorithmRow<Bcast> kBcast[] = {
     {"segment", SegmentPath::medium_buffer, kMedium},
     {"broadcast ring", SegmentPath::broadcast_ring, {}},
-    {"inline binomial", bcast_direct, on_one_node(kShort)},
+    {"inline binomial", bcast_inline, on_one_node(kShort)},
     {"by nodes", bcast_by_nodes, over_nodes(kAll)},
     // all read the root's memory at the same time; a copy in steps lets all copy at the same time
     {"linear, read by all", bcast_linear, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 16, .wants = MemorySharing::memory}},
@@ -77,7 +77,7 @@ constexpr AlgorithmRow<Bcast> kBcast[] = {
 constexpr AlgorithmRow<Reduce> kReduce[] = {
     {"segment", SegmentPath::medium_buffer, kMedium},
     {"broadcast ring", SegmentPath::broadcast_ring, {.max_size = 2, .needs_commutative = true}},
-    {"inline binomial", reduce_direct, on_one_node(kShort)},
+    {"inline binomial", reduce_inline, on_one_node(kShort)},
     {"by nodes", reduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes, in order", reduce_by_nodes, over_nodes_in_order(kAll)},
     // within a node, a tree has the fewest waits; a chain does the least work for long data
@@ -94,7 +94,7 @@ constexpr AlgorithmRow<Reduce> kReduce[] = {
 };
 constexpr AlgorithmRow<Allreduce> kAllreduce[] = {
     {"segment", SegmentPath::medium_buffer, kMedium},
-    {"inline recursive_doubling", allreduce_direct, on_one_node({.max_bytes = kMaxDirectBytes, .max_size = kMaxDirectProcesses, .needs_power_of_two = true})},
+    {"inline recursive_doubling", allreduce_inline, on_one_node({.max_bytes = kMaxInlineBytes, .max_size = kMaxInlineProcesses, .needs_power_of_two = true})},
     {"by nodes", allreduce_by_nodes, over_nodes_if_it_commutes(kAll)},
     {"by nodes, in order", allreduce_by_nodes, over_nodes_in_order(kAll)},
     // within a node, each member combines one part of all data; with more processes, halving has
@@ -113,8 +113,8 @@ constexpr AlgorithmRow<Allreduce> kAllreduce[] = {
 };
 constexpr AlgorithmRow<Gather> kGather[] = {
     {"segment", SegmentPath::medium_buffer, kMedium},
-    {"inline linear", gather_direct, on_one_node(kShortOfFew)},
-    {"inline binomial", gather_tree_direct, on_one_node(kShortOfMore)},
+    {"inline linear", gather_inline, on_one_node(kShortOfFew)},
+    {"inline binomial", gather_tree_inline, on_one_node(kShortOfMore)},
     {"by nodes", gather_by_nodes, over_nodes_in_order(8 * kKi)},
     {"linear, within a node", gather_linear, {.min_bytes = 512, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
     {"linear, short", gather_linear, kShortOfFew},
@@ -123,12 +123,12 @@ constexpr AlgorithmRow<Gather> kGather[] = {
 };
 constexpr AlgorithmRow<Gatherv> kGatherv[] = {
     {"segment", SegmentPath::medium_buffer, kMedium},
-    {"inline linear", gather_direct, kShort},
+    {"inline linear", gather_inline, kShort},
     {"linear", gatherv_linear, {}},
 };
 constexpr AlgorithmRow<Scatter> kScatter[] = {
     {"segment", SegmentPath::medium_buffer, kMediumOfTwo},
-    {"inline linear", scatter_direct, on_one_node(kShort)},
+    {"inline linear", scatter_inline, on_one_node(kShort)},
     {"by nodes", scatter_by_nodes, over_nodes_in_order(8 * kKi)},
     {"linear, within a node", scatter_linear, {.min_bytes = 512, .min_size = 4, .max_size = 16, .wants_shared_memory = true}},
     {"linear, short", scatter_linear, kShort},
@@ -137,14 +137,14 @@ constexpr AlgorithmRow<Scatter> kScatter[] = {
 };
 constexpr AlgorithmRow<Scatterv> kScatterv[] = {
     {"segment", SegmentPath::medium_buffer, kMediumOfTwo},
-    {"inline linear", scatter_direct, kShort},
+    {"inline linear", scatter_inline, kShort},
     {"linear", scatterv_linear, {}},
 };
 constexpr AlgorithmRow<Allgather> kAllgather[] = {
     {"segment", SegmentPath::medium_buffer, kMedium},
     {"messages", SegmentPath::messages, kReadOfTwo},
     {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
-    {"inline linear", allgather_direct, on_one_node(kShortOfAll)},
+    {"inline linear", allgather_inline, on_one_node(kShortOfAll)},
     {"by nodes", allgather_by_nodes, over_nodes_in_order(1024 * kKi)},
     // within a node, messages to all wait once
     {"recursive_doubling, within a node", allgather_recursive_doubling, {.min_bytes = 2 * kKi, .max_bytes = 32 * kKi - 1, .min_size = 4, .max_size = 16, .needs_power_of_two = true, .wants_shared_memory = true}},
@@ -159,7 +159,7 @@ constexpr AlgorithmRow<Allgatherv> kAllgatherv[] = {
     {"segment", SegmentPath::medium_buffer, kMedium},
     {"messages", SegmentPath::messages, kReadOfTwo},
     {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
-    {"inline linear", allgather_direct, kShortOfAll},
+    {"inline linear", allgather_inline, kShortOfAll},
     {"linear, within a node", allgatherv_linear, {.min_bytes = 512, .max_bytes = 2048 * kKi - 1, .min_size = 3, .max_size = 16, .wants_shared_memory = true}},
     {"linear, read by all", allgatherv_linear, {.min_bytes = 2048 * kKi, .min_size = 3, .max_size = 16, .wants = MemorySharing::memory}},
     {"linear, short", allgatherv_linear, kShortOfAll},
@@ -171,7 +171,7 @@ constexpr AlgorithmRow<Alltoall> kAlltoall[] = {
     {"messages", SegmentPath::messages, kReadOfTwo},
     {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
     {"scatter buffers", SegmentPath::scatter_buffer, kParts},
-    {"inline linear", alltoall_direct, on_one_node(kShort)},
+    {"inline linear", alltoall_inline, on_one_node(kShort)},
     {"by nodes", alltoall_by_nodes, over_nodes_in_order(4 * kKi)},
     {"linear, within a node", alltoall_linear, {.max_bytes = 512 * kKi - 1, .min_size = 3, .max_size = 16, .wants_shared_memory = true}},
     {"linear, of 8 within a node", alltoall_linear, {.min_bytes = 512 * kKi, .min_size = 7, .max_size = 12, .wants_shared_memory = true}},
@@ -190,7 +190,7 @@ constexpr AlgorithmRow<Alltoallw> kAlltoallv[] = {
     {"messages", SegmentPath::messages, kReadOfTwo},
     {"broadcast rings", SegmentPath::broadcast_ring, kLongOfTwo},
     {"scatter buffers", SegmentPath::scatter_buffer, kParts},
-    {"inline linear", alltoall_direct, kShort},
+    {"inline linear", alltoall_inline, kShort},
     {"linear", alltoallw_linear, {}},
 };
 constexpr AlgorithmRow<Alltoallw> kAlltoallw[] = {
@@ -206,7 +206,7 @@ constexpr AlgorithmRow<Exchange> kExchange[] = {
 };
 constexpr AlgorithmRow<ReduceScatter> kReduceScatter[] = {
     {"segment", SegmentPath::medium_buffer, kMedium},
-    {"inline pairwise", reduce_scatter_direct, kShortOfTwo},
+    {"inline pairwise", reduce_scatter_inline, kShortOfTwo},
     // within a node, halving has fewer waits, pairs do less work
     {"pairwise, of two", reduce_scatter_pairwise, {.min_bytes = 32 * kKi, .min_size = 2, .max_size = 2, .wants_shared_memory = true}},
     {"pairwise, of three", reduce_scatter_pairwise, {.min_bytes = 8 * kKi, .min_size = 3, .max_size = 3, .wants_shared_memory = true}},
@@ -218,13 +218,13 @@ constexpr AlgorithmRow<ReduceScatter> kReduceScatter[] = {
 // long data also takes the chain, because recursive doubling sends log2(size) times as much
 constexpr When kLongPrefix{.min_bytes = 32 * kKi}, kPrefixOfFew{.max_size = 16};
 constexpr AlgorithmRow<Scan> kScan[] = {
-    {"inline chain", scan_direct, kShort},
+    {"inline chain", scan_inline, kShort},
     {"chain", scan_chain, kLongPrefix},
     {"chain, of few", scan_chain, kPrefixOfFew},
     {"recursive_doubling", scan_recursive_doubling, {}},
 };
 constexpr AlgorithmRow<Scan> kExscan[] = {
-    {"inline chain", exscan_direct, kShort},
+    {"inline chain", exscan_inline, kShort},
     {"chain", exscan_chain, kLongPrefix},
     {"chain, of few", exscan_chain, kPrefixOfFew},
     {"recursive_doubling", exscan_recursive_doubling, {}},

@@ -17,7 +17,7 @@
 
 namespace shim::coll {
 
-class Direct;
+class InlineCollective;
 
 /// Blocks of one array by rank: of equal length and consecutive, or by counts and displacements.
 template <typename Buffer, typename Address>
@@ -70,24 +70,29 @@ using Scan = Task(Call, Operands, const void* own, void* result);
 /// own.
 using ReduceScatter = Task(Call, Operands, const void* own, void* result, Integers counts);
 
-// --- signatures of inline algorithms (direct.hpp), which take the arguments of the MPI function
+// --- signatures of inline algorithms (inline_collective.hpp), which take the arguments of the MPI
+// function
 /// own.type null: in place. `all` is significant at the root alone.
-using InlineGather = void(Direct&, const types::ConstBuffer& own, const BlocksIn& all, int root);
-using InlineScatter = void(Direct&, const BlocksOut& all, const types::Buffer& own, int root);
-using InlineAllgather = void(Direct&, const types::ConstBuffer& own, const BlocksIn& all);
-using InlineAlltoall = void(Direct&, const BlocksOut& out, const BlocksIn& in);
+using InlineGather = void(InlineCollective&, const types::ConstBuffer& own, const BlocksIn& all,
+                          int root);
+using InlineScatter = void(InlineCollective&, const BlocksOut& all, const types::Buffer& own,
+                           int root);
+using InlineAllgather = void(InlineCollective&, const types::ConstBuffer& own, const BlocksIn& all);
+using InlineAlltoall = void(InlineCollective&, const BlocksOut& out, const BlocksIn& in);
 /// own may equal result.
-using InlineAllreduce = void(Direct&, const Operands&, const void* own, void* result);
+using InlineAllreduce = void(InlineCollective&, const Operands&, const void* own, void* result);
 /// result is null except at the root.
-using InlineReduce = void(Direct&, const Operands&, const void* own, void* result, int root);
+using InlineReduce = void(InlineCollective&, const Operands&, const void* own, void* result,
+                          int root);
 
 /// The signature of the inline algorithms of a collective, by the signature of its tasks.
 template <typename Function>
 struct InlineForm;
 template <>
-struct InlineForm<Barrier> : std::type_identity<void(Direct&)> {};
+struct InlineForm<Barrier> : std::type_identity<void(InlineCollective&)> {};
 template <>
-struct InlineForm<Bcast> : std::type_identity<void(Direct&, const types::Buffer&, int root)> {};
+struct InlineForm<Bcast>
+    : std::type_identity<void(InlineCollective&, const types::Buffer&, int root)> {};
 template <>
 struct InlineForm<Reduce> : std::type_identity<InlineReduce> {};
 template <>
@@ -111,17 +116,17 @@ struct InlineForm<Alltoallw> : std::type_identity<InlineAlltoall> {};
 template <>
 struct InlineForm<AlltoallInPlace> : std::type_identity<InlineAlltoall> {};
 template <>
-struct InlineForm<Exchange> : std::type_identity<void(Direct&)> {};
+struct InlineForm<Exchange> : std::type_identity<void(InlineCollective&)> {};
 template <>
 struct InlineForm<ReduceScatter>
-    : std::type_identity<void(Direct&, const Operands&, const void* own, void* result,
+    : std::type_identity<void(InlineCollective&, const Operands&, const void* own, void* result,
                               const Integers& counts)> {};
 template <typename Function>
 using InlineOf = typename InlineForm<Function>::type;
 
 /// Limits of most inline collectives; their arrays on the stack have this size.
-inline constexpr int kMaxDirectProcesses = 16;
-inline constexpr std::uint64_t kMaxDirectBytes = 256;
+inline constexpr int kMaxInlineProcesses = 16;
+inline constexpr std::uint64_t kMaxInlineBytes = 256;
 
 // --- algorithms; each file's head describes one
 Barrier barrier_by_nodes, barrier_dissemination;

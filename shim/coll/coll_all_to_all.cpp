@@ -109,8 +109,8 @@ struct AllgatherArguments : MovesData {
   bool in_segment(ShmCollective& shm) const {
     return shm_allgather(shm, send, blocks(), receive.bytes());
   }
-  void run_inline(InlineAllgather* algorithm, Direct& direct) const {
-    algorithm(direct, send, blocks());
+  void run_inline(InlineAllgather* algorithm, InlineCollective& collective) const {
+    algorithm(collective, send, blocks());
   }
   /// Return a task; of two members that is always allgather_of_two(), unless in place.
   Task as_task(const Call& call, Allgather* algorithm) const {
@@ -144,8 +144,8 @@ struct AllgathervArguments : MovesData {
   bool in_segment(ShmCollective& shm) const {
     return shm_allgather(shm, send, blocks_in(), blocks.counts.largest() * type.size);
   }
-  void run_inline(InlineAllgather* algorithm, Direct& direct) const {
-    algorithm(direct, send, blocks_in());
+  void run_inline(InlineAllgather* algorithm, InlineCollective& collective) const {
+    algorithm(collective, send, blocks_in());
   }
   /// As AllgatherArguments::as_task().
   Task as_task(const Call& call, Allgatherv* algorithm) const {
@@ -175,8 +175,8 @@ struct AlltoallArguments : MovesData {
   }
   std::uint64_t bytes(const Call&) const { return receive.bytes(); }
   bool in_segment(ShmCollective& shm) const { return shm_alltoall(shm, out(), in()); }
-  void run_inline(InlineAlltoall* algorithm, Direct& direct) const {
-    algorithm(direct, out(), in());
+  void run_inline(InlineAlltoall* algorithm, InlineCollective& collective) const {
+    algorithm(collective, out(), in());
   }
   Task as_task(const Call& call, Alltoall* algorithm) const {
     if (send.bytes() != receive.bytes())
@@ -206,7 +206,9 @@ struct AlltoallvArguments : MovesData {
                     in.blocks->counts.largest() * in.type->size);
   }
   bool in_segment(ShmCollective& shm) const { return shm_alltoallv(shm, out, in); }
-  void run_inline(InlineAlltoall* algorithm, Direct& direct) const { algorithm(direct, out, in); }
+  void run_inline(InlineAlltoall* algorithm, InlineCollective& collective) const {
+    algorithm(collective, out, in);
+  }
   Task as_task(const Call& call, Alltoallw* algorithm) const {
     return alltoallv_by_rank(call, algorithm, out.address, *out.blocks, out.type, in.address,
                              *in.blocks, in.type);

@@ -29,8 +29,8 @@ struct ReduceArguments : Reduction {
   int root;
 
   bool in_segment(ShmCollective& shm) const { return shm_reduce(shm, operands, own, result, root); }
-  void run_inline(InlineReduce* algorithm, Direct& direct) const {
-    algorithm(direct, operands, own, result, root);
+  void run_inline(InlineReduce* algorithm, InlineCollective& collective) const {
+    algorithm(collective, operands, own, result, root);
   }
   Task as_task(const Call& call, Reduce* algorithm) const {
     return algorithm(call, operands, own, result, root);
@@ -42,8 +42,8 @@ struct AllreduceArguments : Reduction {
   void* result;
 
   bool in_segment(ShmCollective& shm) const { return shm_allreduce(shm, operands, own, result); }
-  void run_inline(InlineAllreduce* algorithm, Direct& direct) const {
-    algorithm(direct, operands, own, result);
+  void run_inline(InlineAllreduce* algorithm, InlineCollective& collective) const {
+    algorithm(collective, operands, own, result);
   }
   Task as_task(const Call& call, Allreduce* algorithm) const {
     return algorithm(call, operands, own, result);
@@ -56,8 +56,8 @@ struct ScanArguments : Reduction, NeverInSegment {
   static constexpr auto kRows = kRowsOf;
   void* result;
 
-  void run_inline(InlineAllreduce* algorithm, Direct& direct) const {
-    algorithm(direct, operands, own, result);
+  void run_inline(InlineAllreduce* algorithm, InlineCollective& collective) const {
+    algorithm(collective, operands, own, result);
   }
   Task as_task(const Call& call, Scan* algorithm) const {
     return algorithm(call, operands, own, result);
@@ -72,8 +72,8 @@ struct ReduceScatterArguments : Reduction {
   bool in_segment(ShmCollective& shm) const {
     return shm_reduce_scatter(shm, operands, own, result, counts);
   }
-  void run_inline(InlineOf<ReduceScatter>* algorithm, Direct& direct) const {
-    algorithm(direct, operands, own, result, counts);
+  void run_inline(InlineOf<ReduceScatter>* algorithm, InlineCollective& collective) const {
+    algorithm(collective, operands, own, result, counts);
   }
   Task as_task(const Call& call, ReduceScatter* algorithm) const {
     return algorithm(call, operands, own, result, counts);
@@ -117,9 +117,10 @@ struct ReduceScatterBlockArguments : Reduction {
       return shm_reduce_scatter(shm, operands, own, result, counts);
     });
   }
-  void run_inline(InlineOf<ReduceScatter>* algorithm, Direct& direct) const {
-    with_counts(direct.call.size,
-                [&](const Integers& counts) { algorithm(direct, operands, own, result, counts); });
+  void run_inline(InlineOf<ReduceScatter>* algorithm, InlineCollective& collective) const {
+    with_counts(collective.call.size, [&](const Integers& counts) {
+      algorithm(collective, operands, own, result, counts);
+    });
   }
   Task as_task(const Call& call, ReduceScatter* algorithm) const {
     return reduce_scatter_equal(call, algorithm, operands, own, result, block);

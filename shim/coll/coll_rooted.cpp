@@ -99,7 +99,9 @@ struct BarrierArguments : MovesData {
 
   static std::uint64_t bytes(const Call&) { return 0; }
   static bool in_segment(ShmCollective& shm) { return shm_barrier(shm); }
-  static void run_inline(InlineOf<Barrier>* algorithm, Direct& direct) { algorithm(direct); }
+  static void run_inline(InlineOf<Barrier>* algorithm, InlineCollective& collective) {
+    algorithm(collective);
+  }
   static Task as_task(const Call& call, Barrier* algorithm) { return algorithm(call); }
 };
 
@@ -118,8 +120,8 @@ struct BcastArguments : MovesData {
 
   std::uint64_t bytes(const Call&) const { return data.bytes(); }
   bool in_segment(ShmCollective& shm) const { return shm_bcast(shm, data, root); }
-  void run_inline(InlineOf<Bcast>* algorithm, Direct& direct) const {
-    algorithm(direct, data, root);
+  void run_inline(InlineOf<Bcast>* algorithm, InlineCollective& collective) const {
+    algorithm(collective, data, root);
   }
   Task as_task(const Call& call, Bcast* algorithm) const {
     if (!is_plain(data)) return bcast_packed(call, algorithm, data, root);
@@ -142,8 +144,8 @@ struct GatherArguments : MovesData {
   bool in_segment(ShmCollective& shm) const {
     return shm_gather(shm, send, blocks(), bytes(shm.call), root);
   }
-  void run_inline(InlineGather* algorithm, Direct& direct) const {
-    algorithm(direct, send, blocks(), root);
+  void run_inline(InlineGather* algorithm, InlineCollective& collective) const {
+    algorithm(collective, send, blocks(), root);
   }
   Task as_task(const Call& call, Gather* algorithm) const {
     const bool is_root = call.rank == root, in_place = is_in_place(send);
@@ -175,8 +177,8 @@ struct GathervArguments : MovesData {
   bool in_segment(ShmCollective& shm) const {
     return shm_gatherv(shm, send, {receive, type, &blocks}, root);
   }
-  void run_inline(InlineGather* algorithm, Direct& direct) const {
-    algorithm(direct, send, {receive, type, &blocks}, root);
+  void run_inline(InlineGather* algorithm, InlineCollective& collective) const {
+    algorithm(collective, send, {receive, type, &blocks}, root);
   }
   Task as_task(const Call& call, Gatherv* algorithm) const {
     const bool is_root = call.rank == root, in_place = is_in_place(send);
@@ -206,8 +208,8 @@ struct ScatterArguments : MovesData {
   bool in_segment(ShmCollective& shm) const {
     return shm_scatter_pair(shm, blocks(), receive, root);
   }
-  void run_inline(InlineScatter* algorithm, Direct& direct) const {
-    algorithm(direct, blocks(), receive, root);
+  void run_inline(InlineScatter* algorithm, InlineCollective& collective) const {
+    algorithm(collective, blocks(), receive, root);
   }
   Task as_task(const Call& call, Scatter* algorithm) const {
     const bool is_root = call.rank == root, in_place = receive.type == nullptr;
@@ -240,8 +242,8 @@ struct ScattervArguments : MovesData {
   bool in_segment(ShmCollective& shm) const {
     return shm_scatter_pair(shm, {send, type, &blocks}, receive, root);
   }
-  void run_inline(InlineScatter* algorithm, Direct& direct) const {
-    algorithm(direct, {send, type, &blocks}, receive, root);
+  void run_inline(InlineScatter* algorithm, InlineCollective& collective) const {
+    algorithm(collective, {send, type, &blocks}, receive, root);
   }
   Task as_task(const Call& call, Scatterv* algorithm) const {
     const bool is_root = call.rank == root, in_place = receive.type == nullptr;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "shim/coll/algorithm_table.hpp"
-#include "shim/coll/direct.hpp"
+#include "shim/coll/inline_collective.hpp"
 #include "shim/coll/shm_collective.hpp"
 
 namespace shim::coll {
@@ -30,7 +30,9 @@ Task run_selected(const CollSeq& seq, const Arguments& arguments) {
   const Call call = call_on(seq);
   const std::uint64_t bytes = arguments.bytes(call);
   if (auto* algorithm = seq.is_blocking ? rows.inline_for(call, bytes) : nullptr)
-    return directly(seq, call, [&](Direct& direct) { arguments.run_inline(algorithm, direct); });
+    return run_inline_collective(seq, call, [&](InlineCollective& collective) {
+      arguments.run_inline(algorithm, collective);
+    });
   return arguments.as_task(call, rows.task_for(call, bytes, arguments.commutes()));
 }
 
@@ -44,7 +46,7 @@ struct NeverInSegment {
 };
 struct NeverInline {
   template <typename Algorithm>
-  static void run_inline(Algorithm*, Direct&) {}
+  static void run_inline(Algorithm*, InlineCollective&) {}
 };
 
 }  // namespace shim::coll

@@ -31,9 +31,9 @@ base::Status agree(const CollSeq& seq) {
   if (comm.rank() == 0) {
     if (const auto segment_id = comm.locality()->allocate_coll_segment()) offer = {1, *segment_id};
   }
-  Direct direct(seq);
-  bcast_direct(direct, Call::buffer(std::as_writable_bytes(std::span(&offer, 1))), 0);
-  SHIM_TRY(direct.finish());
+  InlineCollective collective(seq);
+  bcast_inline(collective, Call::buffer(std::as_writable_bytes(std::span(&offer, 1))), 0);
+  SHIM_TRY(collective.finish());
   comm.shm_coll_state().is_agreed = true;
   if (offer.is_there != 0)
     comm.shm_coll_state().handle = comm.locality()->open_coll_segment(offer.segment_id);
@@ -210,7 +210,7 @@ void ShmCollective::exchange(const types::ConstBuffer& out, const types::Buffer&
   const int other = 1 - call.rank;
   std::optional<PipelineWriter> writer;
   std::optional<PipelineReader> reader;
-  std::optional<Direct> messages;
+  std::optional<InlineCollective> messages;
   const SegmentPath chosen = path(out.bytes());
   if (chosen == SegmentPath::medium_buffer)
     publish(out, other);
@@ -224,7 +224,8 @@ void ShmCollective::exchange(const types::ConstBuffer& out, const types::Buffer&
   const auto message = published ? std::nullopt : pipeline_from(other);
   if (sends_message)
     messages.emplace(seq).post_send(
-        out, other, in_place ? Direct::Buffering::copy : Direct::Buffering::nothing);
+        out, other,
+        in_place ? InlineCollective::Buffering::copy : InlineCollective::Buffering::nothing);
   if (message) {
     check_length(other, message->length, in.bytes());
     reader.emplace(handle_, other, *message, in.bytes(), into_place(in));
@@ -284,7 +285,7 @@ std::optional<ConstBytes> ShmCollective::read_or_refuse(int from, std::uint64_t 
   auto published = read(from, bytes);
   if (published || has_failed() || call.size != 2 || pipeline_from(from)) [[likely]]
     return published;
-  Direct messages(seq);
+  InlineCollective messages(seq);
   messages.refuse(from);
   record_status(messages.finish());
   return std::nullopt;

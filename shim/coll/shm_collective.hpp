@@ -18,9 +18,9 @@
 #include <optional>
 
 #include "shim/coll/algorithm_table.hpp"
-#include "shim/coll/direct.hpp"
 #include "shim/coll/inline_collective.hpp"
 #include "shim/coll/pipeline.hpp"
+#include "shim/coll/taskless_collective.hpp"
 
 namespace shim::coll {
 
@@ -30,12 +30,12 @@ namespace shim::coll {
 inline bool parts_fit(std::uint64_t bytes) { return bytes <= node::kScatterBufferBytes; }
 
 /// One shm collective, run by one member.
-class ShmCollective : public InlineCollective {
+class ShmCollective : public TasklessCollective {
  public:
   /// @param rows the collective's, which outlive the object
   ShmCollective(const CollSeq& collective, node::ShmCollHandle& handle,
                 std::span<const SegmentRow> rows)
-      : InlineCollective(collective), seq(collective), handle_(handle), rows_(rows) {}
+      : TasklessCollective(collective), seq(collective), handle_(handle), rows_(rows) {}
   /// End the round, unless the collective continues with messages. May throw: it makes progress,
   /// which may run a user's function that ends the thread.
   ~ShmCollective() noexcept(false);

@@ -147,12 +147,12 @@ bool shm_gatherv(ShmCollective& shm, const types::ConstBuffer& own, const Blocks
     }
     shm.publish_fallback();
     if (shm.has_failed()) return true;
-    Direct messages(shm.seq);
+    InlineCollective messages(shm.seq);
     messages.send(own, root);
     shm.record_status(messages.finish());
     return true;
   }
-  std::optional<Direct> messages;
+  std::optional<InlineCollective> messages;
   if (!is_in_place(own)) shm.copy_local(own, all.at(root));
   for (int rank = 0; rank < shm.call.size; ++rank) {
     if (rank == root) continue;

@@ -23,7 +23,7 @@ int index_among_others(int rank, int of) { return rank < of ? rank : rank - 1; }
 
 /// Wait until the messages are complete. After a failure do not wait, because the members that know
 /// of the failure send nothing more.
-void finish(ShmCollective& shm, std::optional<Direct>& messages) {
+void finish(ShmCollective& shm, std::optional<InlineCollective>& messages) {
   if (messages && !shm.has_failed()) shm.record_status(messages->finish());
 }
 
@@ -78,8 +78,8 @@ bool shm_alltoall(ShmCollective& shm, const BlocksOut& out, const BlocksIn& in) 
   if (shm.path(block) == SegmentPath::messages || !parts_fit(block * others))
     return shm.fall_back();
   const bool in_place = are_same_blocks(out, in), is_published = publish_blocks(shm, out, block);
-  std::optional<Direct> messages;
-  const auto by_messages = [&]() -> Direct& {
+  std::optional<InlineCollective> messages;
+  const auto by_messages = [&]() -> InlineCollective& {
     return messages ? *messages : messages.emplace(shm.seq);
   };
   if (!in_place) shm.copy_local(out.at(rank), in.at(rank));
@@ -91,8 +91,9 @@ bool shm_alltoall(ShmCollective& shm, const BlocksOut& out, const BlocksIn& in) 
     // send only after reading, and not to a member that fell back: its data is longer, and this
     // member would wait for it in vain
     if (!is_published)
-      by_messages().post_send(out.at(other), other,
-                              in_place ? Direct::Buffering::copy : Direct::Buffering::nothing);
+      by_messages().post_send(
+          out.at(other), other,
+          in_place ? InlineCollective::Buffering::copy : InlineCollective::Buffering::nothing);
     if (!published) {
       if (expected == 0)
         by_messages().refuse(other);
@@ -187,14 +188,14 @@ std::optional<ConstBytes> next_part(ConstBytes published, int rank, std::uint16_
 template <typename Out, typename In>
 bool exchange_parts(ShmCollective& shm, int out_count, const Out& out, int in_count, const In& in) {
   const int rank = shm.call.rank;
-  std::optional<Direct> messages;
-  const auto by_messages = [&]() -> Direct& {
+  std::optional<InlineCollective> messages;
+  const auto by_messages = [&]() -> InlineCollective& {
     return messages ? *messages : messages.emplace(shm.seq);
   };
   if (!publish_parts(shm, out_count, out)) {
     for (int i = 0; i < out_count; ++i)
       if (const OutgoingBlock part = out(i); part.dest != rank)
-        by_messages().post_send(part.data, part.dest, Direct::Buffering::nothing);
+        by_messages().post_send(part.data, part.dest, InlineCollective::Buffering::nothing);
   }
   std::array<std::uint16_t, node::kMaxShmCollMembers> entries_read{};
   int own = 0;  // index after the last part from this member to itself

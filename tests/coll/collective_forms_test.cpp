@@ -461,7 +461,7 @@ TEST(AlgorithmTable, RowsKeepTheLimitsOfTheirAlgorithms) {
         EXPECT_LE(row.when.max_bytes, node::kMediumBufferBytes);
       }
     }
-    for (const auto& row : rows.inlines()) EXPECT_LE(row.when.max_size, kMaxDirectProcesses);
+    for (const auto& row : rows.inlines()) EXPECT_LE(row.when.max_size, kMaxInlineProcesses);
   });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests direct collectives: blocking calls on short data, which complete in the call. One thread a
+// Tests inline collectives: blocking calls on short data, which complete in the call. One thread a
 // member.
-#include "shim/coll/direct.hpp"
+#include "shim/coll/inline_collective.hpp"
 
 #include "tests/coll/rig.hpp"
 
@@ -23,9 +23,9 @@ void on_all(int size, const Body& body, std::uint64_t eager = p2p::World::quick(
 }
 
 template <typename Body>
-base::Status run_directly(Comm& comm, const Body& body) {
+base::Status run_on(Comm& comm, const Body& body) {
   const CollSeq seq = CollSeq::blocking(comm);
-  Task task = directly(seq, call_on(seq), body);
+  Task task = run_inline_collective(seq, call_on(seq), body);
   EXPECT_TRUE(task.is_over());
   return run(comm, std::move(task));
 }
@@ -49,19 +49,20 @@ void expect_correct_results(Comm& comm, int root, std::uint64_t count) {
   const auto all_items = count * static_cast<std::uint64_t>(size);
   const Items own = values(rank, count);
 
-  ASSERT_TRUE(run_directly(comm, barrier_linear_direct));
-  ASSERT_TRUE(run_directly(comm, barrier_direct));
+  ASSERT_TRUE(run_on(comm, barrier_linear_inline));
+  ASSERT_TRUE(run_on(comm, barrier_inline));
   Items data = rank == root ? values(root, count) : untouched(count);
-  ASSERT_TRUE(run_directly(comm, [&](Direct& direct) { bcast_direct(direct, in(data), root); }));
+  ASSERT_TRUE(run_on(
+      comm, [&](InlineCollective& collective) { bcast_inline(collective, in(data), root); }));
   ASSERT_EQ(data, values(root, count));
 
   Items gathered = untouched(all_items);
-  ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
-    gather_direct(direct, out(own), {gathered.data(), &int64_type(), nullptr, count}, root);
+  ASSERT_TRUE(run_on(comm, [&](InlineCollective& collective) {
+    gather_inline(collective, out(own), {gathered.data(), &int64_type(), nullptr, count}, root);
   }));
   Items up_tree = untouched(all_items);
-  ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
-    gather_tree_direct(direct, out(own), {up_tree.data(), &int64_type(), nullptr, count}, root);
+  ASSERT_TRUE(run_on(comm, [&](InlineCollective& collective) {
+    gather_tree_inline(collective, out(own), {up_tree.data(), &int64_type(), nullptr, count}, root);
   }));
   ASSERT_EQ(up_tree, gathered);
   Items expected = untouched(0);
@@ -70,13 +71,14 @@ void expect_correct_results(Comm& comm, int root, std::uint64_t count) {
   ASSERT_EQ(gathered, rank == root ? expected : untouched(all_items));
 
   Items everywhere = untouched(all_items);
-  ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
-    allgather_direct(direct, out(own), {everywhere.data(), &int64_type(), nullptr, count});
+  ASSERT_TRUE(run_on(comm, [&](InlineCollective& collective) {
+    allgather_inline(collective, out(own), {everywhere.data(), &int64_type(), nullptr, count});
   }));
   ASSERT_EQ(everywhere, expected);
   Items scattered = untouched(count);
-  ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
-    scatter_direct(direct, {expected.data(), &int64_type(), nullptr, count}, in(scattered), root);
+  ASSERT_TRUE(run_on(comm, [&](InlineCollective& collective) {
+    scatter_inline(collective, {expected.data(), &int64_type(), nullptr, count}, in(scattered),
+                   root);
   }));
   ASSERT_EQ(scattered, own);
 
@@ -85,18 +87,18 @@ void expect_correct_results(Comm& comm, int root, std::uint64_t count) {
     for (std::int64_t value : values(rank * size + to, count)) outgoing.push_back(value);
   for (int from = 0; from < size; ++from)
     for (std::int64_t value : values(from * size + rank, count)) exchanged.push_back(value);
-  ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
-    alltoall_direct(direct, {outgoing.data(), &int64_type(), nullptr, count},
+  ASSERT_TRUE(run_on(comm, [&](InlineCollective& collective) {
+    alltoall_inline(collective, {outgoing.data(), &int64_type(), nullptr, count},
                     {incoming.data(), &int64_type(), nullptr, count});
   }));
   ASSERT_EQ(incoming, exchanged);
 }
 
-TEST(Direct, MovesData) { for_each_case(expect_correct_results); }
+TEST(InlineCollective, MovesData) { for_each_case(expect_correct_results); }
 
-TEST(Direct, MovesDataWithoutEagerMessages) { for_each_case(expect_correct_results, 0); }
+TEST(InlineCollective, MovesDataWithoutEagerMessages) { for_each_case(expect_correct_results, 0); }
 
-TEST(Direct, WorksWithGapsBetweenBlocks) {
+TEST(InlineCollective, WorksWithGapsBetweenBlocks) {
   for (int size : {2, 5, 16}) {
     on_all(size, [&](Comm& comm) {
       std::vector<std::int64_t> counts, displacements;
@@ -129,7 +131,7 @@ TEST(Direct, WorksWithGapsBetweenBlocks) {
 }
 
 /// Also with a non-commutative operation, in place and with separate buffers.
-TEST(Direct, CombinesInTheOrderOfRanks) {
+TEST(InlineCollective, CombinesInTheOrderOfRanks) {
   for_each_case([](Comm& comm, int root, std::uint64_t count) {
     const Operands operands{&affine_type(), &compose(), count};
     const int rank = comm.rank(), last = comm.size() - 1;
@@ -139,24 +141,25 @@ TEST(Direct, CombinesInTheOrderOfRanks) {
         Maps send = own, result = in_place ? own : Maps(count);
         void* target = has_result ? result.data() : nullptr;
         const void* from = in_place && has_result ? target : send.data();
-        ASSERT_TRUE(run_directly(comm, [&](Direct& direct) { algorithm(direct, from, target); }));
+        ASSERT_TRUE(run_on(
+            comm, [&](InlineCollective& collective) { algorithm(collective, from, target); }));
         if (has_result) {
           ASSERT_EQ(result, expected);
         }
         ASSERT_EQ(send, own);
       };
-      check([&](Direct& direct, const void* from,
-                void* to) { reduce_direct(direct, operands, from, to, root); },
+      check([&](InlineCollective& collective, const void* from,
+                void* to) { reduce_inline(collective, operands, from, to, root); },
             rank == root, composed(0, last, count));
       if ((comm.size() & last) == 0)
-        check([&](Direct& direct, const void* from,
-                  void* to) { allreduce_direct(direct, operands, from, to); },
+        check([&](InlineCollective& collective, const void* from,
+                  void* to) { allreduce_inline(collective, operands, from, to); },
               true, composed(0, last, count));
-      check([&](Direct& direct, const void* from,
-                void* to) { scan_direct(direct, operands, from, to); },
+      check([&](InlineCollective& collective, const void* from,
+                void* to) { scan_inline(collective, operands, from, to); },
             true, composed(0, rank, count));
-      check([&](Direct& direct, const void* from,
-                void* to) { exscan_direct(direct, operands, from, to); },
+      check([&](InlineCollective& collective, const void* from,
+                void* to) { exscan_inline(collective, operands, from, to); },
             true,
             rank > 0   ? composed(0, rank - 1, count)
             : in_place ? own
@@ -165,7 +168,7 @@ TEST(Direct, CombinesInTheOrderOfRanks) {
   });
 }
 
-TEST(Direct, ReduceScatterWorksWithTwoMembers) {
+TEST(InlineCollective, ReduceScatterWorksWithTwoMembers) {
   for (std::int64_t to_first : {0, 3, 7}) {
     on_all(2, [&](Comm& comm) {
       const std::vector<std::int64_t> counts = {to_first, 7 - to_first};
@@ -174,8 +177,8 @@ TEST(Direct, ReduceScatterWorksWithTwoMembers) {
         Maps own = maps(comm.rank(), 7), result(7);
         const Maps both = composed(0, 1, 7), before = own;
         void* target = in_place ? own.data() : result.data();
-        ASSERT_TRUE(run_directly(comm, [&](Direct& direct) {
-          reduce_scatter_direct(direct, {&affine_type(), &compose(), 7}, own.data(), target,
+        ASSERT_TRUE(run_on(comm, [&](InlineCollective& collective) {
+          reduce_scatter_inline(collective, {&affine_type(), &compose(), 7}, own.data(), target,
                                 counts);
         }));
         const Maps part(both.begin() + (rank == 0 ? 0 : to_first),
@@ -190,7 +193,7 @@ TEST(Direct, ReduceScatterWorksWithTwoMembers) {
   }
 }
 
-TEST(Direct, LengthMismatchDoesNotHang) {
+TEST(InlineCollective, LengthMismatchDoesNotHang) {
   on_all(4, [](Comm& comm) {
     Items own = values(comm.rank(), 4), result = untouched(4);
     const std::uint64_t count = comm.rank() == 1 ? 2 : 4;
@@ -205,7 +208,7 @@ TEST(Direct, LengthMismatchDoesNotHang) {
   });
 }
 
-TEST(Direct, ReceiveBlockLongerThanTheMessageIsReported) {
+TEST(InlineCollective, ReceiveBlockLongerThanTheMessageIsReported) {
   on_all(9, [](Comm& comm) {
     Items own = values(comm.rank(), 32), all = untouched(9 * 40);
     auto gathered = run(
@@ -215,7 +218,7 @@ TEST(Direct, ReceiveBlockLongerThanTheMessageIsReported) {
   });
 }
 
-TEST(Direct, WorksWithOneMember) {
+TEST(InlineCollective, WorksWithOneMember) {
   on_all(1, [](Comm& comm) {
     const std::vector<std::int64_t> counts = {3}, displacements = {0};
     const types::Op& sum = types::predefined(types::Operator::sum);
@@ -231,7 +234,7 @@ TEST(Direct, WorksWithOneMember) {
   });
 }
 
-TEST(Direct, AppliesOnlyToBlockingCallsOnShortData) {
+TEST(InlineCollective, AppliesOnlyToBlockingCallsOnShortData) {
   on_all(2, [](Comm& comm) {
     Items few = values(0, 2), many = values(0, 1000);
     Task blocking = bcast(CollSeq::blocking(comm), in(few), 0);
