@@ -118,7 +118,7 @@ class Comm {
   struct ShmCollState {
     bool is_agreed = false;                       ///< the members know whether they have a segment
     std::unique_ptr<node::ShmCollHandle> handle;  ///< null: no segment
-    bool is_open = false;  ///< a round is open, because its collective fell back to messages
+    bool has_open_round = false;                  ///< of a collective that fell back to messages
     int collectives_without_segment = 0;  ///< eligible ones before the members agreed on a segment
   };
   ShmCollState& shm_coll_state() { return shm_coll_state_; }

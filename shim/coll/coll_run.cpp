@@ -117,13 +117,14 @@ class Collective final : public p2p::Request {
 
 base::Status run_to_end(Comm& comm, Task task) {
   const ShmCollectiveFallback shm(comm);
-  Execution execution(comm, std::move(task),
-                      shm.is_open() ? Execution::WaitMode::watched : Execution::WaitMode::blocking);
+  Execution execution(
+      comm, std::move(task),
+      shm.has_open_round() ? Execution::WaitMode::watched : Execution::WaitMode::blocking);
   CollectiveSubject subject(comm.context(), execution);
   while (!execution.advance()) {
     // each wait starts anew, so that the engine spins at first and one long wait does not slow down
     // the next
-    if (!shm.is_open()) {
+    if (!shm.has_open_round()) {
       SHIM_TRY(comm.engine().wait_until([&execution] { return execution.has_settled(); }, subject));
       continue;
     }

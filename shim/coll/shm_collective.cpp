@@ -45,9 +45,9 @@ base::Error length_mismatch(int from, const std::string& what) {
 }
 
 void end_round(Comm& comm) {
-  comm.shm_coll_state().is_open = false;
+  comm.shm_coll_state().has_open_round = false;
   // A member that always finds its data in the segment never polls; make progress now and then.
-  if (comm.shm_coll_state().handle->end()) static_cast<void>(comm.engine().progress());
+  if (comm.shm_coll_state().handle->end_round()) static_cast<void>(comm.engine().progress());
 }
 
 }  // namespace
@@ -61,16 +61,16 @@ base::Result<node::ShmCollHandle*> coll_handle_for(const CollSeq& seq) {
     else if (state.collectives_without_segment++ >= kCollectivesBeforeSegment)
       SHIM_TRY(agree(seq));
   }
-  if (state.is_open) [[unlikely]]
+  if (state.has_open_round) [[unlikely]]
     end_round(comm);  // of a collective that fell back and whose task was never run
   return state.handle.get();
 }
 
 ShmCollective::~ShmCollective() noexcept(false) {
-  if (!seq.comm->shm_coll_state().is_open) end_round(*seq.comm);
+  if (!seq.comm->shm_coll_state().has_open_round) end_round(*seq.comm);
 }
 
-void ShmCollective::continue_with_messages() { seq.comm->shm_coll_state().is_open = true; }
+void ShmCollective::continue_with_messages() { seq.comm->shm_coll_state().has_open_round = true; }
 
 namespace {
 
@@ -83,7 +83,8 @@ class ShmCollectiveSubject final : public p2p::WaitSubject {
       : context_(context), handle_(handle), awaited_(awaited), awaits_all_(awaits_all) {}
   void describe(p2p::WaitDescription& description) const override {
     for (int rank = 0; rank < handle_.size(); ++rank) {
-      const bool is_missing = awaits_all_ && rank != handle_.rank() && !handle_.find(rank);
+      const bool is_missing = awaits_all_ && rank != handle_.rank() &&
+                              !handle_.contribution_of(rank);
       if (rank == awaited_ || is_missing)
         description.awaited.push_back(
             {.context = &context_, .rank = rank, .plane = p2p::Plane::collective});
@@ -151,7 +152,7 @@ bool ShmCollective::pipeline_to_all(const types::ConstBuffer& data) {
 }
 
 std::optional<node::PipelineMessage> ShmCollective::pipeline_from(int from) const {
-  const auto found = handle_.find(from);
+  const auto found = handle_.contribution_of(from);
   return found ? found->pipelined : std::nullopt;
 }
 
@@ -244,9 +245,9 @@ void ShmCollective::exchange(const types::ConstBuffer& out, const types::Buffer&
 }
 
 std::optional<ConstBytes> ShmCollective::read(int from) {
-  handle_.record_reader();
-  std::optional<node::ShmCollHandle::Contribution> found = handle_.find(from);
-  const auto try_read = [&] { return (found = handle_.find(from)).has_value(); };
+  handle_.record_wait();
+  std::optional<node::ShmCollHandle::Contribution> found = handle_.contribution_of(from);
+  const auto try_read = [&] { return (found = handle_.contribution_of(from)).has_value(); };
   if (found)
     handle_.prefetch_next(from);
   else if (!await(from, try_read, has_published_))
@@ -277,7 +278,7 @@ std::optional<ConstBytes> ShmCollective::read_blocks(int from, std::uint64_t byt
 }
 
 bool ShmCollective::is_sent_by_messages(int from) const {
-  const auto found = handle_.find(from);
+  const auto found = handle_.contribution_of(from);
   return found && found->by_messages;
 }
 
@@ -312,13 +313,13 @@ void ShmCollective::record_status(base::Status status) {
 }
 
 ShmCollectiveFallback::~ShmCollectiveFallback() noexcept(false) {
-  if (is_open_) end_round(comm_);
+  if (has_open_round_) end_round(comm_);
 }
 
 base::Status ShmCollectiveFallback::check_mismatch() const {
   const node::ShmCollHandle& handle = *comm_.shm_coll_state().handle;
   for (int rank = 0; rank < comm_.size(); ++rank) {
-    const auto found = handle.find(rank);
+    const auto found = handle.contribution_of(rank);
     if (found && (found->in_segment || found->by_messages) && rank != comm_.rank())
       return base::Error(
           base::ErrorClass::truncate,

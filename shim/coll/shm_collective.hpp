@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ShmCollective is a blocking collective on short data in the shm collective segment.
-// Each member publishes its data and reads the others' (node/coll_segment.hpp); no member
-// waits for a message that another member must forward. So a collective takes one wait; if
-// processes outnumber cores, each further wait would cost a turn of all processes on the cores.
+//
+// Each member publishes its data and reads the others' (node/coll_segment.hpp). A collective
+// therefore has one communication step: no member waits for data that another member must forward.
+// If processes outnumber cores, each further step would cost a turn of all processes on the cores.
 // Scans, in-place alltoallv and alltoallw, and scatters among more than two members send messages
 // instead (docs/decisions/0036-shm-collective-segment.md).
 //
@@ -173,18 +174,18 @@ class ShmCollective : public TasklessCollective {
 class ShmCollectiveFallback {
  public:
   explicit ShmCollectiveFallback(Comm& comm)
-      : comm_(comm), is_open_(comm.shm_coll_state().is_open) {}
+      : comm_(comm), has_open_round_(comm.shm_coll_state().has_open_round) {}
   ~ShmCollectiveFallback() noexcept(false);  // see ~ShmCollective
   ShmCollectiveFallback(const ShmCollectiveFallback&) = delete;
   ShmCollectiveFallback& operator=(const ShmCollectiveFallback&) = delete;
-  bool is_open() const { return is_open_; }
+  bool has_open_round() const { return has_open_round_; }
   /// Fail if another member has published anything but a fallback in the open round, because it
   /// sends no message, and this member waits for messages. Errors: truncate (lengths differ).
   base::Status check_mismatch() const;
 
  private:
   Comm& comm_;
-  bool is_open_;
+  bool has_open_round_;
 };
 
 /// Eligible collectives before the members agree on a segment, as short-lived communicators need

@@ -147,7 +147,7 @@ void ShmCollHandle::wake(MemberSet members) {
 
 void ShmCollHandle::publish_word(std::uint64_t length) {
   inline_slot().word.store(InlineSlot::word_of(round_, length),
-                           std::memory_order_release);  // pairs with the acquire in find
+                           std::memory_order_release);  // pairs with the acquire in contribution_of
   if (round_ + 1 >= claimed_) claim_slots();
 }
 
@@ -175,7 +175,7 @@ void ShmCollHandle::publish(std::size_t bytes, MemberSet readers) {
 
 void ShmCollHandle::store_word(std::uint64_t length) {
   inline_slot().word.store(InlineSlot::word_of(round_, length),
-                           std::memory_order_release);  // pairs with the acquire in find
+                           std::memory_order_release);  // pairs with the acquire in contribution_of
 }
 
 bool ShmCollHandle::has_scatter_buffer() {
@@ -212,7 +212,8 @@ bool ShmCollHandle::publish_pipeline(int which, std::uint64_t bytes) {
 }
 
 /// Return data that is neither in the inline slot nor in a medium buffer.
-ShmCollHandle::Contribution ShmCollHandle::find_indirect(int rank, std::uint64_t length) const {
+ShmCollHandle::Contribution ShmCollHandle::indirect_contribution_of(int rank,
+                                                                    std::uint64_t length) const {
   const InlineSlot& inline_slot = member_areas_[rank]
                                       .inline_slots[round_ % ShmCollMemberArea::kInlineSlots];
   if (length == InlineSlot::kInPipeline)

@@ -150,7 +150,7 @@ class ShmCollHandle {
     std::optional<PipelineMessage> pipelined = std::nullopt;  ///< valid if not in_segment
   };
   /// Return the data of this member in this round; nullopt if it has not published yet.
-  std::optional<Contribution> find(int rank) const {
+  std::optional<Contribution> contribution_of(int rank) const {
     const InlineSlot& inline_slot = member_areas_[rank]
                                         .inline_slots[round_ % ShmCollMemberArea::kInlineSlots];
     // acquire: pairs with the releases in publish_word and store_word, so that the bytes are
@@ -163,12 +163,12 @@ class ShmCollHandle {
     if (length <= kMediumBufferBytes)
       return Contribution{.in_segment = true,
                           .bytes = {medium_buffer_of(rank).bytes.data(), length}};
-    return find_indirect(rank, length);
+    return indirect_contribution_of(rank, length);
   }
   /// Record that this member has published in this round, and so has completed all earlier ones.
   void record_read(int rank) { last_seen_[static_cast<std::size_t>(rank)] = round_; }
   /// Record that this member waits in this round for another member's data.
-  void record_reader() { last_waited_ = round_; }
+  void record_wait() { last_waited_ = round_; }
   /// Prefetch the inline slot that a member uses kRoundsAhead rounds later, so that its line is
   /// transferred meanwhile. Useful if that member runs ahead.
   void prefetch_next(int rank) const {
@@ -177,7 +177,7 @@ class ShmCollHandle {
   }
   /// End the round for this member, which needs no more of the round's data. True every
   /// kRoundsPerReport rounds.
-  bool end() {
+  bool end_round() {
     if (++round_ % ShmCollMemberArea::kRoundsPerReport != 0) [[likely]]
       return false;
     publish_completed();
@@ -203,8 +203,10 @@ class ShmCollHandle {
     return uses_medium_buffer(bytes) ? medium_cycle_ : inline_cycle_;
   }
   bool has_space(const HalfCycle& cycle, int rank) const;
-  Contribution find_indirect(int rank, std::uint64_t length) const;
+  Contribution indirect_contribution_of(int rank, std::uint64_t length) const;
   const std::byte* scatter_buffer(int rank, std::uint32_t number) const;
+  /// Store the word of this round's inline slot, which publishes the contribution. Alone for a mark
+  /// without data.
   void store_word(std::uint64_t length);
   InlineSlot& inline_slot() {
     return member_areas_[rank_].inline_slots[round_ % ShmCollMemberArea::kInlineSlots];
@@ -213,6 +215,7 @@ class ShmCollHandle {
     return member_areas_[rank].medium_buffers[round_ % ShmCollMemberArea::kMediumBuffers];
   }
   void wake(MemberSet members);
+  /// Do the same for a contribution with data, and then claim_slots() for the next rounds.
   void publish_word(std::uint64_t length);
   void claim_slots();
   void publish_completed();
@@ -236,7 +239,7 @@ class ShmCollHandle {
   std::array<WakeWords*, kMaxShmCollMembers> wakes_{};
   int rank_, size_;
   std::uint64_t round_ = 0;
-  std::uint64_t last_waited_ = 0;  ///< round of the last record_reader
+  std::uint64_t last_waited_ = 0;  ///< round of the last record_wait
   /// First round whose inline slot claim_slots() has not acquired yet.
   std::uint64_t claimed_ = 0;
   HalfCycle inline_cycle_{ShmCollMemberArea::kInlineSlots / 2},

@@ -141,14 +141,14 @@ TEST(PairExchange, InPlaceDoesNotOverwriteUnsentData) {
       while (!writer.has_space(0)) std::this_thread::yield();
     for (int i = 0; i < 10'000; ++i)
       std::this_thread::yield();  // member 0 consumes as much as it may
-    while (!handle.find(0)) std::this_thread::yield();
+    while (!handle.contribution_of(0)) std::this_thread::yield();
     const auto put = [&](std::uint64_t first, ConstBytes bytes) {
       std::memcpy(data_of(got) + first, bytes.data(), bytes.size());
     };
-    for (PipelineReader reader(handle, 0, *handle.find(0)->pipelined, kBytes, put);
+    for (PipelineReader reader(handle, 0, *handle.contribution_of(0)->pipelined, kBytes, put);
          !reader.is_over(); reader.consume())
       while (!reader.has_next()) std::this_thread::yield();
-    handle.end();
+    handle.end_round();
     ASSERT_EQ(got, block(0, 1, kCount));
   });
 }

@@ -53,19 +53,19 @@ std::uint64_t value_of(const ShmCollHandle::Contribution& found) {
 
 TEST_F(ShmCollSegmentTest, ReadsWhatAnotherMemberPublished) {
   auto [first, second] = open(take());
-  EXPECT_FALSE(second->find(0));
+  EXPECT_FALSE(second->contribution_of(0));
   publish(*first, 7);
-  ASSERT_TRUE(second->find(0));
-  EXPECT_TRUE(second->find(0)->in_segment);
-  EXPECT_EQ(second->find(0)->bytes.size(), 8u);
-  EXPECT_EQ(value_of(*second->find(0)), 7u);
-  EXPECT_FALSE(first->find(1));
-  first->end();
-  second->end();
-  EXPECT_FALSE(second->find(0)) << "the reader is in the next round";
+  ASSERT_TRUE(second->contribution_of(0));
+  EXPECT_TRUE(second->contribution_of(0)->in_segment);
+  EXPECT_EQ(second->contribution_of(0)->bytes.size(), 8u);
+  EXPECT_EQ(value_of(*second->contribution_of(0)), 7u);
+  EXPECT_FALSE(first->contribution_of(1));
+  first->end_round();
+  second->end_round();
+  EXPECT_FALSE(second->contribution_of(0)) << "the reader is in the next round";
   first->publish_fallback();
-  ASSERT_TRUE(second->find(0));
-  EXPECT_FALSE(second->find(0)->in_segment);
+  ASSERT_TRUE(second->contribution_of(0));
+  EXPECT_FALSE(second->contribution_of(0)->in_segment);
 }
 
 TEST_F(ShmCollSegmentTest, PublishesEveryLengthUpToTheMediumBuffer) {
@@ -75,13 +75,13 @@ TEST_F(ShmCollSegmentTest, PublishesEveryLengthUpToTheMediumBuffer) {
     const auto mark = static_cast<std::byte>(bytes);
     std::memset(first->buffer(bytes), static_cast<int>(mark), bytes);
     first->publish(bytes, member(1));
-    const ShmCollHandle::Contribution found = second->find(0).value();
+    const ShmCollHandle::Contribution found = second->contribution_of(0).value();
     ASSERT_TRUE(found.in_segment);
     ASSERT_EQ(found.bytes.size(), bytes);
     ASSERT_TRUE(std::ranges::all_of(found.bytes, [&](std::byte byte) { return byte == mark; }))
         << bytes;
-    first->end();
-    second->end();
+    first->end_round();
+    second->end_round();
   }
 }
 
@@ -99,12 +99,12 @@ TEST_F(ShmCollSegmentTest, SlotsAreReusedOnlyAfterAllMembersCompletedTheRound) {
         ASSERT_LT(put - read, ring) << "the writer overwrote an unread contribution";
         std::memcpy(first->buffer(bytes), &put, sizeof put);
         first->publish(bytes, all_members(2));
-        first->end();
+        first->end_round();
       }
       ASSERT_GE(put - read, ring / 2) << "the writer could run further ahead";
-      ASSERT_TRUE(second->find(0)) << read;
-      ASSERT_EQ(value_of(*second->find(0)), read);
-      second->end();
+      ASSERT_TRUE(second->contribution_of(0)) << read;
+      ASSERT_EQ(value_of(*second->contribution_of(0)), read);
+      second->end_round();
     }
   }
 }
@@ -118,7 +118,7 @@ void publish_scatter_buffer(ShmCollHandle& handle, std::size_t bytes, std::uint8
 }
 
 void expect_scatter_buffer(const ShmCollHandle& handle, std::size_t bytes, std::uint8_t value) {
-  const auto found = handle.find(0);
+  const auto found = handle.contribution_of(0);
   ASSERT_TRUE(found && found->in_segment);
   ASSERT_EQ(found->bytes.size(), bytes);
   EXPECT_TRUE(std::ranges::all_of(
@@ -131,8 +131,8 @@ TEST_F(ShmCollSegmentTest, ScatterBuffersHoldUpToTheirSize) {
   for (std::size_t bytes : {kMediumBufferBytes + 1, kScatterBufferBytes}) {
     publish_scatter_buffer(*first, bytes, ++value);
     expect_scatter_buffer(*second, bytes, value);
-    first->end();
-    second->end();
+    first->end_round();
+    second->end_round();
   }
 }
 
@@ -140,17 +140,17 @@ TEST_F(ShmCollSegmentTest, ScatterBufferIsReusedOnlyAfterItsReadersCompleted) {
   auto [first, second] = open(take());
   for (std::uint8_t value = 1; value <= kScatterBuffers; ++value) {
     publish_scatter_buffer(*first, kScatterBufferBytes, value);
-    first->end();
+    first->end_round();
   }
   EXPECT_FALSE(first->has_scatter_buffer()) << "the first buffer is unread";
   for (std::uint8_t value = 1; value <= kScatterBuffers; ++value) {
     expect_scatter_buffer(*second, kScatterBufferBytes, value);
-    second->end();
+    second->end_round();
   }
   publish(*second, 7);
   EXPECT_FALSE(first->has_scatter_buffer())
       << "the first member has not read the second member's round";
-  ASSERT_TRUE(first->find(1));
+  ASSERT_TRUE(first->contribution_of(1));
   first->record_read(1);
   EXPECT_TRUE(first->has_scatter_buffer());
 }
@@ -159,11 +159,11 @@ TEST_F(ShmCollSegmentTest, CompletionIsPublishedPeriodically) {
   auto [first, second] = open(take());
   for (std::uint8_t value = 1; value <= kScatterBuffers; ++value) {
     publish_scatter_buffer(*first, kScatterBufferBytes, value);
-    first->end();
+    first->end_round();
   }
   for (std::uint64_t round = 0; round < ShmCollMemberArea::kRoundsPerReport; ++round) {
     EXPECT_FALSE(first->has_scatter_buffer());
-    second->end();
+    second->end_round();
   }
   EXPECT_TRUE(first->has_scatter_buffer());
 }
@@ -173,9 +173,9 @@ TEST_F(ShmCollSegmentTest, NoScatterBufferWithoutMemory) {
   other_area.refuse_memory(base::ErrorClass::no_space);
   EXPECT_FALSE(second->has_scatter_buffer());
   second->publish_by_messages();
-  ASSERT_TRUE(first->find(1));
-  EXPECT_FALSE(first->find(1)->in_segment);
-  EXPECT_TRUE(first->find(1)->by_messages);
+  ASSERT_TRUE(first->contribution_of(1));
+  EXPECT_FALSE(first->contribution_of(1)->in_segment);
+  EXPECT_TRUE(first->contribution_of(1)->by_messages);
 }
 
 TEST_F(ShmCollSegmentTest, IsFreeAfterAllMembersDetached) {
@@ -186,12 +186,12 @@ TEST_F(ShmCollSegmentTest, IsFreeAfterAllMembersDetached) {
   publish(*pair.first, 7);
   pair.first.reset();
   EXPECT_EQ(count_of_free(), 0) << "the second member may still read";
-  EXPECT_EQ(value_of(*pair.second->find(0)), 7u);
+  EXPECT_EQ(value_of(*pair.second->contribution_of(0)), 7u);
   pair.second.reset();
   const ShmCollSegmentId again = take();
   EXPECT_EQ(again.number, segment_id.number);
   Pair reopened = open(again);
-  EXPECT_FALSE(reopened.second->find(0)) << "a reused segment is empty";
+  EXPECT_FALSE(reopened.second->contribution_of(0)) << "a reused segment is empty";
   EXPECT_TRUE(reopened.first->has_space(8));
 }
 
