@@ -29,10 +29,15 @@ transport::Bytes reason_without_address(std::string_view reason) {
   return {bytes, bytes + text.size()};
 }
 
-std::optional<std::string> reason_in(std::span<const std::byte> published) {
-  const std::string_view text(reinterpret_cast<const char*>(published.data()), published.size());
-  if (!text.starts_with(kReasonMark)) return std::nullopt;
-  return std::string(text.substr(kReasonMark.size()));
+PublishedAddress decode_address(std::uint32_t incarnation, transport::Bytes value) {
+  using Kind = PublishedAddress::Kind;
+  if (value == no_address()) return {.address = {incarnation, {}}, .kind = Kind::no_address};
+  const std::string_view text(reinterpret_cast<const char*>(value.data()), value.size());
+  if (text.starts_with(kReasonMark))
+    return {.address = {incarnation, {}},
+            .kind = Kind::reason,
+            .reason = std::string(text.substr(kReasonMark.size()))};
+  return {.address = {incarnation, std::move(value)}};
 }
 
 AddressLookup::AddressLookup(bootstrap::Bootstrap& bootstrap, std::uint32_t rank,
@@ -62,9 +67,9 @@ base::Status AddressLookup::collect_responses() {
       continue;
     }
     newest_ = at->first;
-    newest_has_address_ = *answer != no_address();
-    undelivered_.reset();
-    if (newest_has_address_) undelivered_ = NetworkAddress{at->first, *std::move(answer)};
+    undelivered_ = decode_address(at->first, *std::move(answer));
+    newest_has_address_ = undelivered_->kind != PublishedAddress::Kind::no_address;
+    if (!newest_has_address_) undelivered_.reset();
     last_update_ns_ = base::now_ns();
     // older incarnations no longer matter
     at = requested_.erase(requested_.begin(), std::next(at));
@@ -83,12 +88,12 @@ base::Status AddressLookup::extend_lookup(base::Nanoseconds silent) {
   return {};
 }
 
-base::Result<std::optional<NetworkAddress>> AddressLookup::poll() {
+base::Result<std::optional<PublishedAddress>> AddressLookup::poll() {
   SHIM_TRY(extend_lookup(base::now_ns() - last_update_ns_));
   SHIM_TRY(collect_responses());
   const bool settled = undelivered_ &&
                        (*newest_ == guess_ || base::now_ns() - last_update_ns_ > kSettled);
-  if (!settled) return std::optional<NetworkAddress>();
+  if (!settled) return std::optional<PublishedAddress>();
   last_update_ns_ = base::now_ns();
   return std::exchange(undelivered_, std::nullopt);
 }

@@ -27,8 +27,16 @@ transport::Bytes no_address();
 /// Return the value that a process publishes instead of its address if it cannot communicate with
 /// other nodes.
 transport::Bytes reason_without_address(std::string_view reason);
-/// Return the reason in such a value; nullopt for all other values.
-std::optional<std::string> reason_in(std::span<const std::byte> published);
+
+/// A value under an address key.
+struct PublishedAddress {
+  enum class Kind : std::uint8_t { address, no_address, reason };
+
+  NetworkAddress address;  ///< valid if kind is address
+  Kind kind = Kind::address;
+  std::string reason{};  ///< of reason_without_address(), if kind is reason
+};
+PublishedAddress decode_address(std::uint32_t incarnation, transport::Bytes value);
 
 /// Counts the processes looked up at the launcher. Thread-safe.
 class LookupCounter {
@@ -59,9 +67,10 @@ class AddressLookup {
   AddressLookup(bootstrap::Bootstrap& bootstrap, std::uint32_t rank, std::uint32_t guess,
                 std::optional<std::uint32_t> known_incarnation, LookupCounter* counter = nullptr);
 
-  /// Return a newer address than all before, or nothing. Does not block. Keep polling until the
-  /// process has answered a message, because the address found may be out of use.
-  base::Result<std::optional<NetworkAddress>> poll();
+  /// Return a newer address than all before, or the reason why there is none, or nothing. Does not
+  /// block. Keep polling until the process has answered a message, because the address found may be
+  /// out of use.
+  base::Result<std::optional<PublishedAddress>> poll();
   /// Look for a newer address now, because the last one found is out of use.
   void expect_newer();
 
@@ -74,7 +83,7 @@ class AddressLookup {
   LookupCounter* lookup_counter_;
   std::uint32_t rank_, guess_;
   std::optional<std::uint32_t> newest_;  ///< incarnation of the newest known address
-  std::optional<NetworkAddress> undelivered_;
+  std::optional<PublishedAddress> undelivered_;
   bool newest_has_address_ = true;
   /// open requests by incarnation
   std::map<std::uint32_t, std::unique_ptr<bootstrap::Pending<bootstrap::Bytes>>> requested_;

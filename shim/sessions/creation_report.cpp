@@ -86,7 +86,7 @@ std::optional<Finding> CreationReport::query_found_members() {
     const auto recorded = context_.process.peers().record_looked_up(member, **found);
     if (recorded)
       query(rank);
-    else if (reason_in((*found)->bytes))
+    else if ((*found)->kind == PublishedAddress::Kind::reason)
       return Finding{
           base::Error(base::ErrorClass::other,
                       name_of(context_.creation) + " cannot complete: " + recorded.error().text())};

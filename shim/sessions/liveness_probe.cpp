@@ -43,7 +43,7 @@ void LivenessProbe::Query::poll() {
   pending.reset();
 }
 
-std::optional<NetworkAddress> LivenessProbe::newer_address() {
+std::optional<PublishedAddress> LivenessProbe::newer_address() {
   if (!later_) return std::nullopt;
   auto found = later_->poll();
   if (found) return *std::move(found);
@@ -56,7 +56,8 @@ LivenessProbe::Verdict LivenessProbe::poll() {
   if (process_ended_.value) return Verdict::has_ended;
   if (incarnation_ended_.value) return Verdict::between_sessions;
   if (!published_.value) return silence_.passed() ? Verdict::has_ended : Verdict::unknown;
-  if (*published_.value == no_address() || reason_in(*published_.value)) return Verdict::unknown;
+  if (decode_address(incarnation_, *published_.value).kind != PublishedAddress::Kind::address)
+    return Verdict::unknown;
   const base::Nanoseconds now = base::now_ns();
   if (!published_since_) published_since_ = now;
   return now - *published_since_ > kUnpublishedFor ? Verdict::has_ended : Verdict::unknown;

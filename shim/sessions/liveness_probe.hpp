@@ -38,7 +38,7 @@ class LivenessProbe {
   /// Query the launcher and return the current verdict. Does not block.
   Verdict poll();
   /// Return the address of a later incarnation, once; the probe is then over.
-  std::optional<NetworkAddress> newer_address();
+  std::optional<PublishedAddress> newer_address();
   bool is_between_sessions() const { return incarnation_ended_.value.has_value(); }
 
  private:

@@ -219,7 +219,7 @@ void MessageProtocol::handle(base::ProcessId from, StatusRequest message) {
   if (!registry_.is_plausible(message.key, from)) return;
   // a late process may be unknown here; an invalid address changes nothing
   if (!message.requester.bytes.empty())
-    (void)process_.peers().record_looked_up(from, message.requester);
+    (void)process_.peers().record_looked_up(from, {.address = message.requester});
   if (const auto failure = failure_for(from, message))
     return send_creation_message(process_, from, *failure);
   const CreationPtr asked = registry_.find(message.key);

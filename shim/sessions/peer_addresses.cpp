@@ -131,19 +131,20 @@ void PeerAddresses::record_address(base::ProcessId process, std::uint32_t incarn
     end_former_incarnation(process);
 }
 
-base::Status PeerAddresses::record_looked_up(base::ProcessId process, const NetworkAddress& found) {
-  if (const auto reason = reason_in(found.bytes))
+base::Status PeerAddresses::record_looked_up(base::ProcessId process,
+                                             const PublishedAddress& found) {
+  const auto& [incarnation, bytes] = found.address;
+  if (found.kind == PublishedAddress::Kind::reason)
     return base::Error(base::ErrorClass::other,
                        "process " + std::to_string(process.rank) +
-                           " cannot communicate with other nodes: " + *reason);
-  if (!transport::TcpAddress::from_bytes(found.bytes))
+                           " cannot communicate with other nodes: " + found.reason);
+  if (!transport::TcpAddress::from_bytes(bytes))
     return base::Error(base::ErrorClass::other,
                        "the launcher returned an invalid address for process " +
-                           std::to_string(process.rank) + " (" +
-                           std::to_string(found.bytes.size()) +
+                           std::to_string(process.rank) + " (" + std::to_string(bytes.size()) +
                            " bytes: corrupt, or of another Intersession version)");
-  record_published(process, found.incarnation);
-  record_address(process, found.incarnation, found.bytes);
+  record_published(process, incarnation);
+  record_address(process, incarnation, bytes);
   return {};
 }
 

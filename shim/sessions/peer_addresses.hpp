@@ -74,8 +74,8 @@ class PeerAddresses {
   /// Record that the process published its address in this incarnation.
   void record_published(base::ProcessId process, std::uint32_t incarnation);
   bool has_published(base::ProcessId process, std::uint32_t incarnation) const;
-  /// Record an address that the launcher returned. Errors: other (invalid address).
-  base::Status record_looked_up(base::ProcessId process, const NetworkAddress& found);
+  /// Record an address that the launcher returned. Errors: other (invalid, or no address).
+  base::Status record_looked_up(base::ProcessId process, const PublishedAddress& found);
   /// Record the incarnation of an address that is already in the node's address table
   /// (node/address_table.hpp), which the node's processes share.
   void record_incarnation(base::ProcessId process, std::uint32_t incarnation);

@@ -42,6 +42,16 @@ class LivenessProbeTest : public ::testing::Test {
   const transport::Bytes address_ = transport::Bytes(17, std::byte{7});
 };
 
+TEST(PublishedAddress, DistinguishesAnAddressFromItsSubstitutes) {
+  const transport::Bytes address(17, std::byte{7});
+  EXPECT_EQ(decode_address(2, address).kind, PublishedAddress::Kind::address);
+  EXPECT_EQ(decode_address(2, address).address, (NetworkAddress{2, address}));
+  EXPECT_EQ(decode_address(2, no_address()).kind, PublishedAddress::Kind::no_address);
+  const PublishedAddress without = decode_address(2, reason_without_address("no network"));
+  EXPECT_EQ(without.kind, PublishedAddress::Kind::reason);
+  EXPECT_EQ(without.reason, "no network");
+}
+
 TEST_F(LivenessProbeTest, PublishedWithoutEndMeansDead) {
   publish(address_key(kIncarnation), address_);
   LivenessProbe probe = ask();
@@ -103,10 +113,10 @@ TEST_F(LivenessProbeTest, FindsALaterIncarnation) {
   publish(end_key(kIncarnation), presence_value());
   publish(address_key(kIncarnation + 1), address_);
   const auto deadline = base::Deadline::after_seconds(20);
-  std::optional<NetworkAddress> newer_address;
+  std::optional<PublishedAddress> newer_address;
   while (!(newer_address = probe.newer_address()) && !deadline.passed()) std::this_thread::yield();
   ASSERT_TRUE(newer_address);
-  EXPECT_EQ(newer_address->incarnation, kIncarnation + 1);
+  EXPECT_EQ(newer_address->address.incarnation, kIncarnation + 1);
 }
 
 }  // namespace
