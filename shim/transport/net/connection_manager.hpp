@@ -157,18 +157,34 @@ class ConnectionManager {
   const Counts& counts() const { return counts_; }
 
  private:
+  static constexpr base::Nanoseconds kTimeoutCheckInterval = 100'000'000;
+
   class FrameDispatcher;
   using Listeners = std::vector<base::Descriptor>;
+
+  // --- connection_manager_connect.cpp
   ConnectionManager(Listeners listeners, base::Descriptor events, TcpAddress local,
                     std::shared_ptr<const Crypto> crypto);
   static base::Result<Listeners> open_listeners(const std::vector<IpAddress>& addresses,
                                                 std::uint16_t& port);
-
+  void watch_listeners();
+  void pause_accepting();
+  void accept_all(int listener);
+  bool may_accept() const { return unauthenticated_ < max_unauthenticated_; }
+  void unauthenticated_removed();
   void connect(PeerConnection& peer);
   bool connect_next(PeerConnection& peer);
   bool use_open_connection(PeerConnection& peer);
   static void reset_attempts(PeerConnection& peer);
   static void on_failed_connect(PeerConnection& peer, const base::Error& reason);
+  void on_connected(ManagedConnection& conn);
+  bool on_hello(ManagedConnection& conn, const ReceivedFrame& frame);
+  bool on_challenge(ManagedConnection& conn, const ReceivedFrame& frame);
+  bool on_proof(ManagedConnection& conn, const ReceivedFrame& frame);
+  bool on_welcome(ManagedConnection& conn, const ReceivedFrame& frame);
+  static bool send_handshake(ManagedConnection& conn, TcpFrameKind kind, ConstSpan bytes);
+
+  // --- connection_manager.cpp
   void send_pending(PeerConnection& peer);
   base::Status send_sealed(PeerConnection& to, TcpFrameKind kind, ConstSpan first,
                            ConstSpan second);
@@ -176,23 +192,12 @@ class ConnectionManager {
   static void fail_peer(PeerConnection& peer, base::Error why);
   [[gnu::hot]] void on_sent(PeerConnection& peer, const base::Status& sent);
   void watch(const Connection& connection, bool is_new, bool for_output);
-  void watch_listeners();
-  void pause_accepting();
-  void accept_all(int listener);
-  bool may_accept() const { return unauthenticated_ < max_unauthenticated_; }
-  void unauthenticated_removed();
   void on_event(ManagedConnection& conn, std::uint32_t events, Receiver& receiver, Sink& sink);
-  void on_connected(ManagedConnection& conn);
   [[gnu::hot]] void read(ManagedConnection& conn, Receiver& receiver, Sink& sink);
   void on_end(ManagedConnection& conn);
   [[gnu::hot]] bool on_frame(ManagedConnection& conn, const ReceivedFrame& frame,
                              Receiver& receiver);
-  bool on_hello(ManagedConnection& conn, const ReceivedFrame& frame);
-  bool on_challenge(ManagedConnection& conn, const ReceivedFrame& frame);
-  bool on_proof(ManagedConnection& conn, const ReceivedFrame& frame);
-  bool on_welcome(ManagedConnection& conn, const ReceivedFrame& frame);
   bool on_sealed(ManagedConnection& conn, const ReceivedFrame& frame, Receiver& receiver);
-  static bool send_handshake(ManagedConnection& conn, TcpFrameKind kind, ConstSpan bytes);
   [[gnu::hot]] void check_timeouts();
   bool has_timed_out(const ManagedConnection& conn, base::Nanoseconds now) const;
   /// @param is_broken data that has left may not have arrived

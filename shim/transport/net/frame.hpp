@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "shim/base/result.hpp"
 #include "shim/transport/net/seal.hpp"
@@ -55,6 +56,12 @@ struct SealedHead {
   std::uint32_t kind;  ///< TcpFrameKind
 };
 static_assert(sizeof(SealedHead) == 4);
+
+/// Return the bytes of a struct of the handshake, or of a head.
+template <typename T>
+ConstSpan wire_bytes(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
 
 /// Limits of frames of unauthenticated and of authenticated peers.
 inline constexpr std::size_t kMaxHelloBytes = 256, kMaxFrameBytes = 128 * 1024;
