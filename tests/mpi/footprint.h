@@ -2,8 +2,11 @@
 /* Measures memory, descriptors and threads of this process. */
 #pragma once
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <malloc.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "session_world.h"
@@ -19,15 +22,38 @@ static inline int entries_of(const char* path, const char* prefix) {
   return count;
 }
 
-/* Print the targets of this process's descriptors, for a failed check of their number. */
-static inline void print_descriptors(void) {
+/* Write the ends of a TCP socket. */
+static inline void describe_socket(FILE* to, int descriptor) {
+  struct sockaddr_in end[2] = {{0}};
+  socklen_t bytes[2] = {sizeof end[0], sizeof end[1]};
+  if (getsockname(descriptor, (struct sockaddr*)&end[0], &bytes[0]) != 0) return;
+  if (end[0].sin_family != AF_INET) return;
+  getpeername(descriptor, (struct sockaddr*)&end[1], &bytes[1]);
+  for (int i = 0; i < 2; ++i) {
+    char address[INET_ADDRSTRLEN] = "";
+    inet_ntop(AF_INET, &end[i].sin_addr, address, sizeof address);
+    fprintf(to, "%s%s:%d", i == 0 ? " " : " - ", address, ntohs(end[i].sin_port));
+  }
+}
+
+/* Return the targets of this process's descriptors, for a failed check of their number. The caller
+ * frees the text. */
+static inline char* describe_descriptors(void) {
+  char* text = NULL;
+  size_t length = 0;
+  FILE* to = open_memstream(&text, &length);
   DIR* folder = opendir("/proc/self/fd");
   for (struct dirent* entry; folder && (entry = readdir(folder));) {
     char target[256];
-    const ssize_t length = readlinkat(dirfd(folder), entry->d_name, target, sizeof target);
-    if (length > 0) fprintf(stderr, "descriptor %s: %.*s\n", entry->d_name, (int)length, target);
+    const ssize_t bytes = readlinkat(dirfd(folder), entry->d_name, target, sizeof target);
+    if (bytes <= 0) continue;
+    fprintf(to, "descriptor %s: %.*s", entry->d_name, (int)bytes, target);
+    describe_socket(to, atoi(entry->d_name));
+    fputc('\n', to);
   }
   if (folder) closedir(folder);
+  fclose(to);
+  return text;
 }
 
 /* Make memory measurements independent of free memory in malloc, which depends on the last thread

@@ -20,8 +20,9 @@ static void create_once(MPI_Group all, int round) {
   MUST(MPI_Group_free(&group));
 }
 
-/* Make each process sleep once: a descriptor that peers write to wake it is opened at its first
- * sleep, which otherwise may happen late. */
+/* Make each process sleep once: the socket that peers write to wake it is opened at its first sleep
+ * over several nodes, which otherwise may happen late. The job sets INTERSESSION_YIELD, so that a
+ * wait of 0.1 s includes a sleep. */
 static void sleep_once(void) {
   for (int late = 0; late < 2; ++late) {
     const double until = MPI_Wtime() + 0.1;
@@ -46,6 +47,7 @@ int main(int argc, char** argv) {
   keep_malloc_tidy();
   const int rounds = argc > 1 ? atoi(argv[1]) : 1000;
   int descriptors = 0;
+  char* earlier = NULL;
   long early_kib = 0;
   MPI_Group all;
   open_world("test.many_creations");
@@ -56,6 +58,7 @@ int main(int argc, char** argv) {
     create_once(all, round);
     if (round != rounds / 4) continue;
     descriptors = entries_of("/proc/self/fd", "");
+    earlier = describe_descriptors();
     early_kib = resident_kib("RssAnon:");
   }
   const long growth_kib = resident_kib("RssAnon:") - early_kib;
@@ -64,7 +67,12 @@ int main(int argc, char** argv) {
   EXPECT(growth_kib < 128, "memory grows");
   const int now = entries_of("/proc/self/fd", "");
   EXPECT(now == descriptors, "%d descriptors instead of %d", now, descriptors);
-  if (now != descriptors) print_descriptors();
+  if (now != descriptors) {
+    char* later = describe_descriptors();
+    fprintf(stderr, "earlier:\n%slater:\n%s", earlier, later);
+    free(later);
+  }
+  free(earlier);
   MUST(MPI_Group_free(&all));
   return close_world();
 }
