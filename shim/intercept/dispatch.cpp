@@ -53,10 +53,15 @@ Error inactive_error(const Subject& subject) {
   if (subject.handle == abi::bits(MPI_Comm(known.comm_world)) ||
       subject.handle == abi::bits(MPI_Comm(known.comm_self)))
     return Error(ErrorClass::other,
-                 "called on objects of the world model before MPI_Init or after MPI_Finalize");
+                 "called on objects of the world model before MPI_Init or after MPI_Finalize; call "
+                 "MPI_Init, make a communicator of mpi://WORLD from a session, or set "
+                 "INTERSESSION_WORLD=sessions");
   if (subject.kind == abi::HandleKind::none)
     return Error(ErrorClass::unsupported_operation,
-                 "not available without MPI_Init in this version of Intersession");
+                 is_world_served()
+                     ? "not available in this version of Intersession, which serves the world "
+                       "model because of INTERSESSION_WORLD=sessions"
+                     : "not available without MPI_Init in this version of Intersession");
   const bool is_null = subject.handle == 0 ||
                        subject.handle == abi::bits(MPI_Comm(known.comm_null)) ||
                        subject.handle == abi::bits(MPI_Request(known.request_null));

@@ -21,6 +21,7 @@
 #include "shim/intercept/handles/error_handlers.hpp"
 #include "shim/intercept/handles/forked.hpp"
 #include "shim/intercept/handles/objects.hpp"
+#include "shim/intercept/handles/world_comms.hpp"
 #include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/substrate.hpp"
@@ -72,9 +73,10 @@ struct Target {
 class CommOfCall {
  public:
   explicit CommOfCall(const Target& target) : handle_(abi::from_bits<MPI_Comm>(target.handle)) {
-    if (!target.comm || objects.comms.find(handle_) != nullptr) return;
-    if (auto made = objects.comms.insert(sessions::CommunicatorPtr(target.comm)))
-      handle_ = own_ = *made;
+    if (target.comm && objects.comms.find(handle_) == nullptr)
+      if (auto made = objects.comms.insert(sessions::CommunicatorPtr(target.comm)))
+        handle_ = own_ = *made;
+    handle_ = programs_handle(handle_);
   }
   ~CommOfCall() {
     if (!abi::is_unset(own_)) static_cast<void>(objects.comms.take(own_));
@@ -101,14 +103,6 @@ ErrorHandlerPtr initial_handler() {
   return predefined_handler(HandlerKind::fatal);
 }
 
-Target without_object() {
-  if (is_active())
-    return {nullptr, HandlerFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_self)),
-            true};
-  return {initial_handler(), HandlerFor::communicator,
-          abi::bits(MPI_Comm(abi::predefined.comm_null)), false, true};
-}
-
 Target of_comm(const sessions::CommunicatorPtr& comm, MPI_Comm handle) {
   ErrorHandlerPtr handler = comm->error_handler();
   return {handler ? handler : initial_handler(),
@@ -117,6 +111,16 @@ Target of_comm(const sessions::CommunicatorPtr& comm, MPI_Comm handle) {
           false,
           false,
           comm};
+}
+
+Target without_object() {
+  if (is_active())
+    return {nullptr, HandlerFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_self)),
+            true};
+  const MPI_Comm served_self = world_comms.self.load(std::memory_order_acquire);
+  if (auto* comm = objects.comms.find(served_self)) return of_comm(*comm, served_self);
+  return {initial_handler(), HandlerFor::communicator,
+          abi::bits(MPI_Comm(abi::predefined.comm_null)), false, true};
 }
 
 Target of_operation(const CommReference& on) {
@@ -391,6 +395,8 @@ void end_job(const std::string& text, int code) {
   print_error(text);
   if (is_forked_child()) _exit(exit_status(code));  // the job belongs to the parent
   auto process = living_process();
+  // MPI_Abort before MPI_Init: the Process is made for its connection to the launcher
+  if (!process && serves_world() && acquire_process(false)) process = living_process();
   if (process) process->node().release_file();
   wait_for_the_launcher_to_read();
   if (is_active()) active_table.Abort(abi::predefined.comm_world, exit_status(code));

@@ -17,8 +17,10 @@
 #include "shim/base/settings.hpp"
 #include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/environment_interlock.hpp"
+#include "shim/intercept/errors.hpp"
 #include "shim/intercept/handles/forked.hpp"
 #include "shim/intercept/handles/objects.hpp"
+#include "shim/intercept/handles/world_comms.hpp"
 #include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/undefined_symbols.hpp"
 #include "shim/intercept/native/world_size_check.hpp"
@@ -191,6 +193,18 @@ void warn_about_open_sessions(const ProcessRegistry& registry, const Process& pr
                                                 (living.empty() ? "" : "; not freed: " + living));
 }
 
+/// Exit status of the program, for the library's destructor; pairs with nothing.
+std::atomic<int> exit_status{0};
+
+/// End the job with an error if the program ends between MPI_Init and MPI_Finalize, as the
+/// substrate's launchers do for a native world model. The launcher sees the status of the process.
+void check_world_is_finalized() {
+  const bool is_open = world_comms.is_started.load(std::memory_order_relaxed);
+  if (!is_open || !abi::kExitBeforeFinalizeIsAnError || is_forked_child()) return;
+  if (exit_status.load(std::memory_order_relaxed) == 0)
+    end_process("the program ends between MPI_Init and MPI_Finalize", 1);
+}
+
 std::atomic<bool> has_factories{false};  // this library has begun work; pairs with nothing
 
 /// Leave the job. Runs after the program's destructors, which need this library. Does not wait for
@@ -198,6 +212,7 @@ std::atomic<bool> has_factories{false};  // this library has begun work; pairs w
 /// node's shared memory, which has a name.
 [[gnu::destructor]] void end_of_program() {
   if (!has_factories.load(std::memory_order_relaxed)) return;
+  check_world_is_finalized();
   ProcessRegistry& registry = process_registry();
   std::unique_lock lock(registry.mutex, std::try_to_lock);
   if (!lock || registry.owner != ::getpid()) return;
@@ -221,6 +236,8 @@ sessions::Factories& factories_of(ProcessRegistry& registry) {
     watch_forks();
     has_factories.store(true, std::memory_order_relaxed);
     std::atexit(run_at_exit);
+    ::on_exit([](int status, void*) { exit_status.store(status, std::memory_order_relaxed); },
+              nullptr);
   }
   return *registry.factories;
 }
@@ -351,8 +368,21 @@ sessions::SessionPtr any_session() noexcept {
   return nullptr;
 }
 
+sessions::SessionPtr any_open_session() noexcept {
+  if (is_forked_child()) return nullptr;
+  ProcessRegistry& registry = process_registry();
+  std::lock_guard lock(registry.mutex);
+  for (const auto& weak : registry.sessions)
+    if (auto session = weak.lock(); session && session->is_open()) return session;
+  return nullptr;
+}
+
 base::Result<sessions::SessionPtr> session_for_world() {
   if (auto session = any_session()) return session;
+  return make_session();
+}
+
+base::Result<sessions::SessionPtr> make_session() {
   SHIM_TRY_ASSIGN(auto process, acquire_process(std::nullopt));
   auto made = std::make_shared<sessions::Session>(std::move(process), sessions::SessionOptions(),
                                                   nullptr);

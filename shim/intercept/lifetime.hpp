@@ -28,6 +28,11 @@ std::shared_ptr<sessions::Process> living_process() noexcept;
 /// Return any living session, for objects of the world model that are converted without one; null
 /// if there is none.
 sessions::SessionPtr any_session() noexcept;
+/// Return a session that the program has opened and not finalized; null if there is none.
+sessions::SessionPtr any_open_session() noexcept;
+/// Make a session with default options, which ends with the last object made from it. Errors: those
+/// of acquire_process.
+base::Result<sessions::SessionPtr> make_session();
 /// Return any living session, or make one with default options, which ends with the last object
 /// made from it. Errors: those of acquire_process.
 base::Result<sessions::SessionPtr> session_for_world();

@@ -273,7 +273,7 @@ static void without_init(void) {
   MUST_FAIL(MPI_ERR_REQUEST, MPI_Start(&none));
   MUST_FAIL(MPI_ERR_REQUEST, MPI_Cancel(&none));
   MUST_FAIL(MPI_ERR_REQUEST, MPI_Request_free(&none));
-  MUST_FAIL(MPI_ERR_OTHER, MPI_Comm_size(MPI_COMM_WORLD, &n));
+  MUST_FAIL(MPI_ERR_OTHER, MPI_Comm_remote_size(MPI_COMM_WORLD, &n));
   MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Open_port(MPI_INFO_NULL, port));
 }
 

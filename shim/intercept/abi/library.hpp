@@ -10,6 +10,19 @@ namespace shim::intercept::abi {
 extern const families::Family& kFamily;
 /// Environment variable in which the substrate's launchers pass the size of the world.
 extern const char* const kWorldSizeVariable;
+/// Environment variable that the substrate's launchers set in processes that MPI_Comm_spawn has
+/// started.
+extern const char* const kSpawnedVariable;
+/// True if the substrate's launchers end the job with an error if a process exits between MPI_Init
+/// and MPI_Finalize.
+extern const bool kExitBeforeFinalizeIsAnError;
+/// Value of MPI_TAG_UB on the substrate's MPI_COMM_WORLD.
+extern const int kTagUpperBound;
+/// Environment variable in which the substrate's launchers pass the value of MPI_UNIVERSE_SIZE;
+/// null: the attribute has no value.
+extern const char* const kUniverseSizeVariable;
+/// True if the substrate's MPI_COMM_SELF has the predefined attributes of MPI_COMM_WORLD, too.
+extern const bool kSelfHasPredefinedAttributes;
 /// True if the substrate's MPI_Wtime works before MPI_Init and after MPI_Finalize.
 extern const bool kClockAlwaysRuns;
 /// True if the substrate's MPI_File_call_errhandler accepts MPI_FILE_NULL, whose error handler

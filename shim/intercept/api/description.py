@@ -20,6 +20,7 @@ FLAGS = {
     "hot",
     "polled",
     "removed",
+    "served",
     "waits",
 }
 REACHES = {"", "peers", "neighbors", "root"}
@@ -126,6 +127,21 @@ class Function:
             if self.has_inactive_impl
             else None
         )
+
+    @property
+    def has_served_impl(self):
+        """True if a hand-written function serves it while Intersession serves the world model."""
+        return "served" in self.flags
+
+    @property
+    def world_comms(self):
+        """The communicators by value, which may be MPI_COMM_WORLD or MPI_COMM_SELF.
+
+        None for a conversion, whose result belongs to the predefined handle itself.
+        """
+        if self.returns != "int":
+            return []
+        return [p for p in self.parameters if p.kind == "COMMUNICATOR" and p.is_scalar]
 
     @property
     def is_composed(self):

@@ -194,11 +194,23 @@ def _name_rows(functions):
     return rows
 
 
+def _to_served(function):
+    """Return lines that replace MPI_COMM_WORLD and MPI_COMM_SELF while Intersession serves them."""
+    lines = ["  if (is_world_served()) {"]
+    for p in function.world_comms:
+        lines.append(
+            '    if (int code = to_served_comm(%s, "%s", %s)) return code;'
+            % (subject_expression(function), function.mpi_name, p.name)
+        )
+    return lines + ["  }"]
+
+
 def _slow_path(function):
     """Return the function for calls with objects of ours; None if no parameter can be one.
 
     dispatch_X saves no registers and ends in a jump: to the overload of MPI_X, or, if it must first
-    test whether a deciding handle is ours, to that or to forward_X.
+    test whether a deciding handle is ours, to that or to forward_X. While Intersession serves the
+    world model, other communicators of the call may be MPI_COMM_WORLD or MPI_COMM_SELF.
     """
     deciding, others = function.deciding, function.other_handles
     if function.route in ("tool", "ours", "state") or not (deciding or others):
@@ -209,11 +221,20 @@ def _slow_path(function):
     if not is_ours:
         return _out_of_line(function, "dispatch", forward)
     if not forward:
-        return []
+        if len(function.world_comms) < 2:
+            return []
+        return _out_of_line(
+            function,
+            "dispatch",
+            _to_served(function) + ["  return %s;" % _call_of_overload(function)],
+        )
+    if function.world_comms:
+        forward.insert(0, "  if (is_world_served()) return served_%s;" % call(function))
     return _out_of_line(function, "forward", forward) + _out_of_line(
         function,
         "dispatch",
-        [
+        (_to_served(function) if len(function.world_comms) > 1 else [])
+        + [
             "  if (%s) return %s;" % (_test(function, deciding), _call_of_overload(function)),
             "  return forward_%s;" % call(function),
         ],
@@ -224,6 +245,37 @@ def _slow_call(function):
     """Return the call of the slow path in the entry."""
     has_dispatch = bool(_slow_path(function))
     return "dispatch_" + call(function) if has_dispatch else _call_of_overload(function)
+
+
+def served_prototype(function):
+    """Return the head of the served table's function for a call with communicators by value."""
+    return "%s served_%s(%s)" % (function.returns, function.name, function.signature_parameters)
+
+
+def _served(function):
+    """Return the served table's function.
+
+    It replaces MPI_COMM_WORLD and MPI_COMM_SELF with the communicators that serve them. Functions
+    that answer for both before these are made do not make them.
+    """
+    comms = function.world_comms
+    if not comms:
+        return []
+    lines = ["%s {" % served_prototype(function)]
+    for p in comms:
+        replace = "to_served_comm" + ("_if_local" if function.inactive_namespace else "")
+        lines.append("  const MPI_Comm given_%s = %s;" % (p.name, p.name))
+        lines.append(
+            '  if (int code = %s(%s, "%s", %s)) [[unlikely]] return code;'
+            % (replace, subject_expression(function), function.mpi_name, p.name)
+        )
+    unchanged = " && ".join("%s == given_%s" % (p.name, p.name) for p in comms)
+    lines += [
+        "  if (%s) return inactive_table.%s;" % (unchanged, call(function)),
+        "  return %s;" % _slow_call(function),
+        "}",
+    ]
+    return lines
 
 
 def _tool_tests(function):
@@ -278,7 +330,9 @@ def source(functions, native):
         '#include "shim/intercept/abi/predefined.hpp"',
         '#include "shim/intercept/dispatch.hpp"',
         '#include "shim/intercept/generated/impl.hpp"',
+        '#include "shim/intercept/generated/served.hpp"',
         '#include "shim/intercept/generated/table.hpp"',
+        '#include "shim/intercept/handles/world_comms.hpp"',
         '#include "shim/intercept/native/activity.hpp"',
         '#include "shim/intercept/native/arrays.hpp"',
         '#include "shim/intercept/progress/entry_names.hpp"',
@@ -302,7 +356,10 @@ def source(functions, native):
         *_name_rows(functions),
         "};",
     ]
-    lines += ["", "}  // namespace", "", "#pragma GCC visibility push(default)", 'extern "C" {', ""]
+    lines += ["", "}  // namespace", ""]
+    for function in functions:
+        lines += _served(function)
+    lines += ["", "#pragma GCC visibility push(default)", 'extern "C" {', ""]
     for function in functions:
         lines += _entry(function, native)
     lines += [

@@ -31,6 +31,11 @@ def declarations(functions):
             lambda f: f.has_inactive_impl,
         ),
         (
+            "impl_when_served",
+            "Serves calls on the world model while Intersession serves it.",
+            lambda f: f.has_served_impl,
+        ),
+        (
             "composed",
             "Composes a function that the native library lacks of functions that it has.",
             lambda f: f.is_composed,

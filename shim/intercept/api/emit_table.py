@@ -34,6 +34,8 @@ def header(functions):
         "/// Table while the native library is not initialised and most calls would end the",
         "/// process: Intersession serves them.",
         "extern Table inactive_table;",
+        "/// Table while Intersession serves the world model (INTERSESSION_WORLD=sessions).",
+        "extern Table served_table;",
         "/// Table while sessions are open, too, and the library has no progress callbacks:",
         "/// blocking calls are polled.",
         "extern Table polling_table;",

@@ -19,6 +19,7 @@ import emit_coverage
 import emit_entries
 import emit_polling
 import emit_overlay
+import emit_served
 import emit_table
 import emit_tests
 import probe
@@ -38,6 +39,8 @@ def outputs(substrate, version, functions, overlay_rows, native):
         folder + "table.hpp": emit_table.header(functions),
         folder + "table.cpp": emit_table.source(functions),
         folder + "polling.cpp": emit_polling.source(functions),
+        folder + "served.hpp": emit_served.header(functions),
+        folder + "served.cpp": emit_served.source(functions),
         folder + "impl.hpp": emit_impl.declarations(functions),
         folder + "collectives.cpp": emit_collectives.source(functions),
         folder + "prototypes.hpp": emit_impl.prototypes(functions, native),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/intercept/impl/comm_arguments.hpp"
 
+#include <cstring>
+
 #include "shim/intercept/handles/error_handlers.hpp"
 #include "shim/intercept/native/substrate.hpp"
 
@@ -34,6 +36,14 @@ base::Status clear_output(MPI_Comm* newcomm) {
 base::Result<MPI_Comm> make_comm_handle(sessions::CommunicatorPtr comm) {
   if (!comm) return MPI_Comm(abi::predefined.comm_null);
   return objects.comms.insert(std::move(comm));
+}
+
+base::Status store_name(const std::string& known, char* name, int* length) {
+  SHIM_TRY(check_output(name, "name"));
+  SHIM_TRY(check_output(length, "length of the name"));
+  std::memcpy(name, known.c_str(), known.size() + 1);
+  *length = static_cast<int>(known.size());
+  return {};
 }
 
 base::Result<sessions::ErrorHandlerPtr> comm_handler(MPI_Errhandler handle) {

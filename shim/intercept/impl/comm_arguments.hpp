@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "shim/intercept/impl/arguments.hpp"
 
@@ -35,6 +36,9 @@ base::Result<sessions::CommunicatorPtr> get_intracomm(MPI_Comm handle);
 base::Status clear_output(MPI_Comm* newcomm);
 /// Make a handle; MPI_COMM_NULL for a null communicator.
 base::Result<MPI_Comm> make_comm_handle(sessions::CommunicatorPtr comm);
+
+/// Store a communicator's name and its length. Errors: arg.
+base::Status store_name(const std::string& known, char* name, int* length);
 
 /// Return a communicator's error handler: predefined, or made by MPI_Comm_create_errhandler.
 /// Errors: errhandler.

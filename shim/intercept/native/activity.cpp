@@ -49,8 +49,28 @@ bool is_native_only() noexcept {
   return chosen;
 }
 
+bool serves_world() noexcept {
+  static const bool chosen = base::from_environment("INTERSESSION_WORLD") == "sessions" &&
+                             !is_native_only();
+  return chosen;
+}
+
+base::Status check_world_setting() {
+  // a program without sessions reads no other setting
+  if (!base::from_environment("INTERSESSION_WORLD")) return {};
+  SHIM_TRY(base::read_settings());
+  return {};
+}
+
+void enter_served() { current_table.store(&served_table, std::memory_order_release); }
+
+bool is_world_served() noexcept {
+  return current_table.load(std::memory_order_acquire) == &served_table;
+}
+
 bool is_active() noexcept {
-  return current_table.load(std::memory_order_acquire) != &inactive_table;
+  const Table* const current = current_table.load(std::memory_order_acquire);
+  return current != &inactive_table && current != &served_table;
 }
 
 bool detect_activity() {
@@ -59,7 +79,7 @@ bool detect_activity() {
     current_table.store(&active_table, std::memory_order_release);
     return true;
   }
-  if (!has_substrate()) return false;
+  if (serves_world() || !has_substrate()) return false;
   int initialized = 0, finalized = 0;
   active_table.Initialized(&initialized);
   active_table.Finalized(&finalized);
@@ -75,7 +95,8 @@ bool detect_activity() {
 
 bool on_activity_detected(void (*call)()) {
   detection_listener.store(call, std::memory_order_seq_cst);
-  return current_table.load(std::memory_order_seq_cst) != &inactive_table;
+  const Table* const current = current_table.load(std::memory_order_seq_cst);
+  return current != &inactive_table && current != &served_table;
 }
 
 void enter_active(int thread_level) { activate(thread_level, pthread_self()); }

@@ -4,13 +4,25 @@
 
 #include <mpi.h>
 
+#include "shim/base/result.hpp"
+
 namespace shim::intercept {
 
 /// True if INTERSESSION_NATIVE is set: all calls are forwarded and no object is ever ours. Fixed at
 /// the first call. False if the setting is invalid; the first session reports it.
 bool is_native_only() noexcept;
 
-/// True between MPI_Init and MPI_Finalize: calls are forwarded to the substrate.
+/// True if Intersession serves the world model (INTERSESSION_WORLD=sessions). Fixed at the first
+/// call. False if the setting is invalid; MPI_Init reports it (check_world_setting).
+bool serves_world() noexcept;
+/// Check the value of INTERSESSION_WORLD. Errors: arg.
+base::Status check_world_setting();
+/// Serve calls on the world model by Intersession from here on.
+void enter_served();
+/// True from the first session or MPI_Init on if Intersession serves the world model.
+bool is_world_served() noexcept;
+
+/// True between the substrate's MPI_Init and MPI_Finalize: calls are forwarded to it.
 bool is_active() noexcept;
 
 /// True if the substrate is active. Query it and switch tables, because MPI_Init may have run

@@ -17,6 +17,7 @@ import emit_composed  # noqa: E402
 import emit_coverage  # noqa: E402
 import emit_entries  # noqa: E402
 import emit_polling  # noqa: E402
+import emit_served  # noqa: E402
 import emit_overlay  # noqa: E402
 import emit_table  # noqa: E402
 import emit_tests  # noqa: E402
@@ -177,6 +178,7 @@ class Generator(unittest.TestCase):
                 emit_collectives.source(functions),
                 emit_table.source(functions),
                 emit_polling.source(functions),
+                emit_served.source(functions),
                 emit_entries.source(functions, _NATIVE),
                 emit_tests.rows(functions),
                 emit_coverage.page(

@@ -7,9 +7,12 @@
 #include <string_view>
 
 #include "shim/base/parsing.hpp"
+#include "shim/base/settings.hpp"
+#include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/user_codes.hpp"
+#include "shim/intercept/handles/world_comms.hpp"
 #include "shim/intercept/impl/attributes.hpp"
 #include "shim/intercept/impl/comm_arguments.hpp"
 #include "shim/intercept/native/activity.hpp"
@@ -49,7 +52,7 @@ int last_used_code() {
 /// Return the address of a predefined value, as MPI does. On session communicators the standard
 /// requires only MPI_TAG_UB; the others have values that are known without world communicator, and
 /// refer to mpi://WORLD if they count processes.
-int* predefined_value(sessions::Process& process, int number) {
+PredefinedValue predefined_value(sessions::Process& process, int number) {
   static int tag_upper_bound = p2p::kTagUpperBound, any_rank = MPI_ANY_SOURCE,
              no_host = MPI_PROC_NULL, is_global = 0;
   static int universe_size = static_cast<int>(process.bootstrap().job().size),
@@ -72,12 +75,25 @@ int* predefined_value(sessions::Process& process, int number) {
       std::atomic_ref(last_code).store(last_used_code(), std::memory_order_relaxed);
       return &last_code;
     default:
-      return nullptr;
+      return std::nullopt;
   }
 }
 
+/// Return the number that the launcher passes; without one the number of processes.
+int universe_size(sessions::Process& process) {
+  const auto passed = base::from_environment(abi::kUniverseSizeVariable);
+  const auto number = passed ? base::number_in<int>(*passed) : std::nullopt;
+  return number ? *number : static_cast<int>(process.bootstrap().job().size);
+}
+
+PredefinedValue predefined_value_on(MPI_Comm comm, sessions::Process& process, int number) {
+  const MPI_Comm shown = programs_handle(comm);
+  return shown != comm ? predefined_comm_value(shown, process, number)
+                       : predefined_value(process, number);
+}
+
 AttributeOwner owner(MPI_Comm handle, const CommunicatorPtr& comm) {
-  return {KeyFor::communicator, abi::bits(handle), comm->attributes()};
+  return {KeyFor::communicator, abi::bits(programs_handle(handle)), comm->attributes()};
 }
 
 int get(const char* function, MPI_Comm comm, int keyval, void* attribute, int* flag) {
@@ -85,8 +101,10 @@ int get(const char* function, MPI_Comm comm, int keyval, void* attribute, int* f
     SHIM_TRY_ASSIGN(CommunicatorPtr found, get_comm(comm));
     SHIM_TRY(check_output(attribute, "attribute"));
     SHIM_TRY(check_output(flag, "flag"));
-    std::optional<AttributeValue> value = predefined_value(found->process(), keyval);
-    if (value->as_pointer() == nullptr) {
+    std::optional<AttributeValue> value;
+    if (const auto predefined = predefined_value_on(comm, found->process(), keyval)) {
+      if (*predefined != nullptr) value = AttributeValue(*predefined);
+    } else {
       SHIM_TRY_ASSIGN(value, get_attribute(owner(comm, found), keyval));
     }
     *flag = value.has_value();
@@ -135,13 +153,26 @@ int make_native_mpi1_key(const sessions::Key& key, int* number) {
 
 }  // namespace
 
+PredefinedValue predefined_comm_value(MPI_Comm predefined, sessions::Process& process, int number) {
+  static int tag_upper_bound = abi::kTagUpperBound;
+  const PredefinedValue of_sessions = predefined_value(process, number);
+  if (!of_sessions) return of_sessions;
+  if (predefined == MPI_Comm(abi::predefined.comm_self) && !abi::kSelfHasPredefinedAttributes)
+    return nullptr;
+  if (number == MPI_TAG_UB) return &tag_upper_bound;
+  if (number != MPI_UNIVERSE_SIZE) return of_sessions;
+  if (abi::kUniverseSizeVariable == nullptr) return nullptr;
+  static int size = universe_size(process);
+  return &size;
+}
+
 int get_comm_number(const char* function, MPI_Comm comm, int keyval, std::intptr_t* value,
                     bool* flag) {
   return run_with_handler(Subject::comm(comm), function, [&]() -> base::Status {
     SHIM_TRY_ASSIGN(CommunicatorPtr found, get_comm(comm));
-    if (const int* predefined = predefined_value(found->process(), keyval)) {
-      *flag = true;
-      *value = *predefined;
+    if (const auto predefined = predefined_value_on(comm, found->process(), keyval)) {
+      *flag = *predefined != nullptr;
+      if (*flag) *value = **predefined;
       return {};
     }
     SHIM_TRY_ASSIGN(auto attribute, get_attribute(owner(comm, found), keyval));

@@ -22,14 +22,6 @@ GroupObject group_object(const sessions::CommunicatorPtr& comm) {
   return {comm->group(), comm->process().self(), true, comm->session()};
 }
 
-base::Status store_name(const std::string& known, char* name, int* length) {
-  SHIM_TRY(check_output(name, "name"));
-  SHIM_TRY(check_output(length, "length of the name"));
-  std::memcpy(name, known.c_str(), known.size() + 1);
-  *length = static_cast<int>(known.size());
-  return {};
-}
-
 /// Compare with a communicator of the world model: never identical, but possibly congruent.
 base::Result<int> compare_groups(MPI_Comm comm1, MPI_Comm comm2) {
   SHIM_TRY_ASSIGN(sessions::GroupPtr a, get_members(comm1));
@@ -167,19 +159,4 @@ int Comm_disconnect(MPI_Comm* comm) {
 }
 
 }  // namespace impl
-
-namespace impl_when_inactive {
-
-/// Without world model the only communicator without session is the null communicator. It has a
-/// name (MPI-4.1 §7.8).
-int Comm_get_name(MPI_Comm comm, char* name, int* length) {
-  return run_with_handler(Subject(), "MPI_Comm_get_name", [&]() -> base::Status {
-    if (comm != MPI_Comm(abi::predefined.comm_null))
-      return Error(ErrorClass::comm,
-                   "the communicator is not valid before MPI_Init or after MPI_Finalize");
-    return store_name("MPI_COMM_NULL", name, length);
-  });
-}
-
-}  // namespace impl_when_inactive
 }  // namespace shim::intercept

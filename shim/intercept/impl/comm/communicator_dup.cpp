@@ -25,8 +25,9 @@ base::Status duplicate(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   SHIM_TRY(copy->adopt_hints(hints));
   SHIM_TRY_ASSIGN(MPI_Comm handle, make_comm_handle(copy));
   HandleOfCopy made(objects.comms, handle);
-  auto copied = copy_attributes({KeyFor::communicator, abi::bits(comm), parent->attributes()},
-                                {KeyFor::communicator, abi::bits(handle), copy->attributes()});
+  auto copied = copy_attributes(
+      {KeyFor::communicator, abi::bits(programs_handle(comm)), parent->attributes()},
+      {KeyFor::communicator, abi::bits(handle), copy->attributes()});
   if (copied) *newcomm = made.keep();
   return copied;
 }
@@ -57,7 +58,7 @@ base::Status begin_exchange(const CommunicatorPtr& parent, MPI_Comm comm,
   base::Status copied;
   try {
     copied = copy_attributes(
-        {KeyFor::communicator, abi::bits(comm), parent->attributes()},
+        {KeyFor::communicator, abi::bits(programs_handle(comm)), parent->attributes()},
         {KeyFor::communicator, abi::bits(MPI_Comm(abi::predefined.comm_null)), *attributes});
   } catch (...) {  // also pthread_exit and cancellation
     begin_for_others();

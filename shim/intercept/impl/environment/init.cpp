@@ -3,8 +3,11 @@
 // functions changes, and cross-progress starts or stops.
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/impl/arguments.hpp"
 #include "shim/intercept/impl/p2p/buffer_pool.hpp"
 #include "shim/intercept/impl/request/native_request.hpp"
+#include "shim/intercept/impl/world/predefined_comms.hpp"
+#include "shim/intercept/impl/world/served_world.hpp"
 #include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/link_order.hpp"
@@ -21,9 +24,23 @@ void started(int thread_level) {
 
 /// Call the substrate's MPI_Init.
 template <typename Call>
-int call_native_init(Call call) {
+int call_native_init(const char* function, Call call) {
+  if (const auto deleted = delete_attributes_of_self(); !deleted)
+    return fail(Subject(), function, deleted.error());
   NativeInitScope start;
   return call();
+}
+
+/// @param provided null for MPI_Init.
+int init_served(const char* function, int required, int* provided) {
+  return run_with_handler(Subject(), function, [&]() -> base::Status {
+    if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE)
+      return base::Error(base::ErrorClass::arg,
+                         "the thread level " + std::to_string(required) + " is invalid");
+    SHIM_TRY(start_served_world(required));
+    if (provided != nullptr) *provided = required;
+    return {};
+  });
 }
 
 }  // namespace
@@ -31,8 +48,11 @@ int call_native_init(Call call) {
 namespace impl {
 
 int Init(int* argc, char*** argv) {
+  if (const auto setting = check_world_setting(); !setting)
+    return fail(Subject(), "MPI_Init", setting.error());
+  if (serves_world()) return init_served("MPI_Init", MPI_THREAD_SINGLE, nullptr);
   become_globally_visible();
-  int code = call_native_init([&] { return active_table.Init(argc, argv); });
+  int code = call_native_init("MPI_Init", [&] { return active_table.Init(argc, argv); });
   if (code != MPI_SUCCESS) return code;
   int level = MPI_THREAD_SINGLE;
   active_table.Query_thread(&level);
@@ -41,9 +61,12 @@ int Init(int* argc, char*** argv) {
 }
 
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
+  if (const auto setting = check_world_setting(); !setting)
+    return fail(Subject(), "MPI_Init_thread", setting.error());
+  if (serves_world()) return init_served("MPI_Init_thread", required, provided);
   become_globally_visible();
   int code = call_native_init(
-      [&] { return active_table.Init_thread(argc, argv, required, provided); });
+      "MPI_Init_thread", [&] { return active_table.Init_thread(argc, argv, required, provided); });
   if (code == MPI_SUCCESS) started(*provided);
   return code;
 }
@@ -51,6 +74,7 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 /// Finalize the substrate. Callbacks inside it (attributes of MPI_COMM_SELF) may use the world
 /// model until it ends.
 int Finalize() {
+  if (serves_world()) return run_with_handler(Subject(), "MPI_Finalize", end_served_world);
   finish_detached();
   couple_progress(false);
   before_native_finalize();

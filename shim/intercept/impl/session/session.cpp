@@ -8,7 +8,10 @@
 #include "shim/intercept/handles/info_handles.hpp"
 #include "shim/intercept/impl/arguments.hpp"
 #include "shim/intercept/impl/p2p/buffer_pool.hpp"
+#include "shim/intercept/impl/world/predefined_comms.hpp"
+#include "shim/intercept/impl/world/served_world.hpp"
 #include "shim/intercept/lifetime.hpp"
+#include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/link_order.hpp"
 #include "shim/intercept/native/substrate.hpp"
 
@@ -49,6 +52,7 @@ base::Status init(MPI_Info info_handle, MPI_Errhandler errhandler, MPI_Session* 
   SHIM_TRY_ASSIGN(*session, objects.sessions.insert(sessions::SessionPtr(made)));
   made->set_open(true);
   remember_session(made);
+  if (serves_world()) enter_served();
   return {};
 }
 
@@ -95,7 +99,8 @@ int Session_finalize(MPI_Session* session) {
                             found->set_open(false);
                             object_buffers().forget(found.get());
                             *session = MPI_SESSION_NULL;
-                            return {};
+                            if (serves_world()) return release_served_comms_without_session();
+                            return delete_attributes_without_session();
                           });
 }
 

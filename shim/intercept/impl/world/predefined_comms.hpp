@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Serves local calls on MPI_COMM_WORLD and MPI_COMM_SELF while a session is open and MPI_Init was
+// not called: libraries ask for rank, size, group, name and attributes. Calls on MPI_COMM_SELF may
+// also set attributes.
+#pragma once
+
+#include "shim/base/result.hpp"
+
+namespace shim::intercept {
+
+/// Call the delete functions of the attributes that the program has set on MPI_COMM_SELF without
+/// MPI_Init. Call it before MPI_Init. Errors: those of the delete functions.
+base::Status delete_attributes_of_self();
+
+/// Do so if the program has finalized its last session. Errors: those of the delete functions.
+base::Status delete_attributes_without_session();
+
+}  // namespace shim::intercept

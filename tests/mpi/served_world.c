@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tests the world model that Intersession serves (INTERSESSION_WORLD=sessions): a program without a
+ * session runs on session communicators, and the native library is never initialised. */
+#include <dlfcn.h>
+#include <stddef.h>
+
+#include "session_world.h"
+
+static MPI_Comm static_world = MPI_COMM_WORLD;
+static MPI_Comm seen_by_callback = MPI_COMM_NULL;
+static int deleted[4], deletions, finalized_in_callback = -1;
+
+static int flag_of(int (*query)(int*)) {
+  int flag = -1;
+  MUST(query(&flag));
+  return flag;
+}
+
+/* The functions of the native library itself, which the program's calls do not reach. */
+static int flag_of_native(const char* name) {
+  const char* libraries[] = {"libmpi.so.40", "libmpi.so.12", "libmpich.so.12"};
+  for (size_t i = 0; i < sizeof libraries / sizeof *libraries; ++i) {
+    void* library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+    int (*query)(int*);
+    if (library == NULL) continue;
+    *(void**)&query = dlsym(library, name);
+    return flag_of(query);
+  }
+  EXPECT(0, "no native library");
+  return -1;
+}
+
+static int on_delete(MPI_Comm comm, int key, void* value, void* extra) {
+  (void)key;
+  (void)extra;
+  seen_by_callback = comm;
+  deleted[deletions++] = *(int*)value;
+  MPI_Finalized(&finalized_in_callback);
+  return MPI_SUCCESS;
+}
+
+static void on_error(MPI_Comm* comm, int* code, ...) {
+  (void)code;
+  seen_by_callback = *comm;
+}
+
+static void check_handles(void) {
+  MPI_Comm congruent, copy;
+  MPI_Group group;
+  MPI_Session own;
+  int result;
+  EXPECT(static_world == MPI_COMM_WORLD, "a static initialiser");
+  EXPECT(MPI_Comm_f2c(MPI_Comm_c2f(MPI_COMM_WORLD)) == MPI_COMM_WORLD, "Fortran's integer");
+  EXPECT(MPI_Comm_f2c(MPI_Comm_c2f(MPI_COMM_SELF)) == MPI_COMM_SELF, "Fortran's integer");
+  MUST(MPI_Comm_compare(MPI_COMM_WORLD, static_world, &result));
+  EXPECT(result == MPI_IDENT, "%d", result);
+  MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &own));
+  MUST(MPI_Group_from_session_pset(own, "mpi://WORLD", &group));
+  MUST(MPI_Comm_create_from_group(group, "own", MPI_INFO_NULL, MPI_ERRORS_RETURN, &congruent));
+  MUST(MPI_Comm_compare(MPI_COMM_WORLD, congruent, &result));
+  EXPECT(result == MPI_CONGRUENT, "%d", result);
+  MUST(MPI_Comm_dup(MPI_COMM_WORLD, &copy));
+  MUST(MPI_Comm_compare(copy, congruent, &result));
+  EXPECT(result == MPI_CONGRUENT, "%d", result);
+  MUST(MPI_Comm_free(&copy));
+  MUST(MPI_Comm_free(&congruent));
+  MUST(MPI_Group_free(&group));
+  MUST(MPI_Session_finalize(&own));
+}
+
+static void check_names(void) {
+  char name[MPI_MAX_OBJECT_NAME];
+  int length;
+  MPI_Comm parent = MPI_COMM_WORLD;
+  MUST(MPI_Comm_get_name(MPI_COMM_WORLD, name, &length));
+  EXPECT(strcmp(name, "MPI_COMM_WORLD") == 0, "%s", name);
+  MUST(MPI_Comm_get_name(MPI_COMM_SELF, name, &length));
+  EXPECT(strcmp(name, "MPI_COMM_SELF") == 0, "%s", name);
+  MUST(MPI_Comm_get_parent(&parent));
+  EXPECT(parent == MPI_COMM_NULL, "a parent");
+}
+
+static void check_messages(void) {
+  int sum = 0, from_left = -1, left = (rank + size - 1) % size, self_size;
+  MUST(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 7, &from_left, 1, MPI_INT, left, 7,
+                    MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  EXPECT(from_left == left, "%d", from_left);
+  MUST(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+  EXPECT(sum == size * (size - 1) / 2, "%d", sum);
+  MUST(MPI_Comm_size(MPI_COMM_SELF, &self_size));
+  EXPECT(self_size == 1, "%d", self_size);
+  MUST(MPI_Bcast(&sum, 1, MPI_INT, 0, MPI_COMM_SELF));
+}
+
+/* Callbacks get the handles that the program knows. */
+static void check_callbacks(void) {
+  MPI_Errhandler handler, old;
+  int key, one = 1;
+  MUST(MPI_Comm_create_errhandler(on_error, &handler));
+  MUST(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &old));
+  EXPECT(old == MPI_ERRORS_ARE_FATAL, "the initial error handler");
+  MUST(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler));
+  MUST_FAIL(MPI_ERR_RANK, MPI_Send(&one, 1, MPI_INT, size, 0, MPI_COMM_WORLD));
+  EXPECT(seen_by_callback == MPI_COMM_WORLD, "an error handler got another handle");
+  MUST(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  MUST(MPI_Comm_set_errhandler(MPI_COMM_SELF, handler));
+  MUST_FAIL(MPI_ERR_ARG, MPI_Comm_rank(MPI_COMM_SELF, NULL));
+  EXPECT(seen_by_callback == MPI_COMM_SELF, "an error handler got another handle");
+  /* an error without an object goes to the handler of MPI_COMM_SELF (MPI-4.1 section 9.3) */
+  seen_by_callback = MPI_COMM_NULL;
+  MUST_FAIL(MPI_ERR_ARG, MPI_Alloc_mem(-1, MPI_INFO_NULL, &one));
+  EXPECT(seen_by_callback == MPI_COMM_SELF, "an error without an object");
+  MUST(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+  MUST(MPI_Errhandler_free(&handler));
+  MUST(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &key, NULL));
+  MUST(MPI_Comm_set_attr(MPI_COMM_WORLD, key, &one));
+  MUST(MPI_Comm_delete_attr(MPI_COMM_WORLD, key));
+  EXPECT(seen_by_callback == MPI_COMM_WORLD, "a delete function got another handle");
+  MUST(MPI_Comm_free_keyval(&key));
+  deletions = 0;
+}
+
+/* Functions of other chapters fail with a class; none reaches the native library. */
+static void check_unsupported(void) {
+  MPI_Win win;
+  MPI_File file;
+  MPI_Comm other;
+  char port[MPI_MAX_PORT_NAME];
+  int value = 0;
+  MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION,
+            MPI_Win_create(&value, sizeof value, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+  MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION,
+            MPI_File_open(MPI_COMM_WORLD, "none", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+  MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION,
+            MPI_Comm_spawn("none", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other,
+                           MPI_ERRCODES_IGNORE));
+  MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION,
+            MPI_Comm_connect("none", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other));
+  MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Open_port(MPI_INFO_NULL, port));
+  MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Lookup_name("none", MPI_INFO_NULL, port));
+  MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Comm_join(-1, &other));
+}
+
+/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first, the last set first. */
+static void set_attributes_for_finalize(void) {
+  static int values[] = {10, 20};
+  for (int i = 0; i < 2; ++i) {
+    int key;
+    MUST(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &key, NULL));
+    MUST(MPI_Comm_set_attr(MPI_COMM_SELF, key, &values[i]));
+    MUST(MPI_Comm_free_keyval(&key));
+  }
+}
+
+/* A message arrives, also if its sender does not wait for it. */
+static void send_before_finalize(void) {
+  static char data[1 << 20];
+  MPI_Request request;
+  if (rank == 0 && size > 1) {
+    memset(data, 'x', sizeof data);
+    MUST(MPI_Isend(data, sizeof data, MPI_CHAR, size - 1, 8, MPI_COMM_WORLD, &request));
+    MUST(MPI_Request_free(&request));
+  }
+  if (rank == size - 1 && size > 1) {
+    MUST(MPI_Recv(data, sizeof data, MPI_CHAR, 0, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    EXPECT(data[sizeof data - 1] == 'x', "the last byte");
+  }
+}
+
+static int run(int argc, char** argv) {
+  int provided = -1, is_main = 0;
+  EXPECT(flag_of(MPI_Initialized) == 0, "initialised at load");
+  MUST(MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided));
+  EXPECT(provided == MPI_THREAD_SERIALIZED, "%d", provided);
+  MUST(MPI_Query_thread(&provided));
+  EXPECT(provided == MPI_THREAD_SERIALIZED, "%d", provided);
+  MUST(MPI_Is_thread_main(&is_main));
+  EXPECT(is_main, "the thread of MPI_Init");
+  EXPECT(flag_of(MPI_Initialized) == 1, "MPI_Initialized");
+  EXPECT(flag_of(MPI_Finalized) == 0, "MPI_Finalized");
+  EXPECT(flag_of_native("PMPI_Initialized") == 0, "the native library is initialised");
+  MUST(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  MUST(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  check_handles();
+  check_names();
+  check_messages();
+  check_callbacks();
+  MUST_FAIL(MPI_ERR_OTHER, MPI_Init(&argc, &argv));
+  check_unsupported();
+  set_attributes_for_finalize();
+  send_before_finalize();
+  MUST(MPI_Finalize());
+  EXPECT(deletions == 2 && deleted[0] == 20 && deleted[1] == 10, "%d deletions", deletions);
+  EXPECT(seen_by_callback == MPI_COMM_SELF, "a delete function got another handle");
+  EXPECT(finalized_in_callback == 0, "finalized before the delete functions have run");
+  EXPECT(flag_of(MPI_Finalized) == 1, "MPI_Finalized");
+  EXPECT(flag_of(MPI_Initialized) == 1, "MPI_Initialized");
+  EXPECT(flag_of_native("PMPI_Initialized") == 0, "the native library is initialised");
+  return verdict();
+}
+
+/* A session makes MPI_Initialized true; the predefined communicators serve libraries that name
+ * them. MPI_Init may follow. */
+static int run_after_session(int argc, char** argv) {
+  int world_size = 0, self_rank = -1;
+  open_world("own");
+  EXPECT(flag_of(MPI_Initialized) == 1, "MPI_Initialized after a session");
+  MUST(MPI_Comm_rank(MPI_COMM_SELF, &self_rank));
+  EXPECT(self_rank == 0, "%d", self_rank);
+  check_messages();
+  MUST(MPI_Init(&argc, &argv));
+  MUST(MPI_Comm_size(MPI_COMM_WORLD, &world_size));
+  EXPECT(world_size == size, "%d", world_size);
+  MUST(MPI_Comm_free(&world));
+  MUST(MPI_Session_finalize(&session));
+  check_messages();
+  MUST(MPI_Finalize());
+  return verdict();
+}
+
+/* A program that never calls MPI_Init leaves nothing behind. */
+static int run_without_init(void) {
+  for (int i = 0; i < 3; ++i) {
+    open_world("own");
+    check_messages();
+    MUST(MPI_Comm_free(&world));
+    MUST(MPI_Session_finalize(&session));
+  }
+  return verdict();
+}
+
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "run";
+  if (strcmp(what, "run") == 0) return run(argc, argv);
+  if (strcmp(what, "after_session") == 0) return run_after_session(argc, argv);
+  if (strcmp(what, "without_init") == 0) return run_without_init();
+  MUST(MPI_Init(&argc, &argv));
+  MUST(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  if (strcmp(what, "abort") == 0 && rank == 0) MPI_Abort(MPI_COMM_WORLD, 7);
+  if (strcmp(what, "abort") == 0)
+    MPI_Barrier(MPI_COMM_SELF),
+        MPI_Recv(&rank, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (strcmp(what, "exit") == 0) exit(failures != 0);
+  MUST(MPI_Finalize());
+  return verdict();
+}
