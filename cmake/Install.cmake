@@ -117,6 +117,7 @@ install(FILES ${PROJECT_BINARY_DIR}/install/IntersessionConfig.cmake
 
 file(RELATIVE_PATH INTERSESSION_PREFIX_FROM_PC
      ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" INTERSESSION_PREFIX_FROM_PC "${INTERSESSION_PREFIX_FROM_PC}")
 # intersession-<substrate>-<language>.pc requires <substrate>_PKGCONFIG_<language> of the native
 # MPI.
 foreach(substrate IN LISTS INTERSESSION_SUBSTRATES)

@@ -48,7 +48,7 @@ values that a process uses.
   number of at least 0; *bool* is `1`, `true`, `yes` or `on`, or `0`, `false`, `no` or `off`.
 - If a value cannot be parsed, `MPI_Session_init` fails, and the error text names the variable.
 - Unknown names that begin with `INTERSESSION_` have no effect. If the name differs from a
-  setting by one or two letters, a warning names that setting.
+  setting by one letter, or by two if the name is long, a warning names that setting.
 
 """
 

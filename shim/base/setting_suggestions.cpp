@@ -16,16 +16,19 @@ constexpr std::string_view kPrefix = "INTERSESSION_";
 /// Length of a setting's name, without the prefix, from which on two letters may differ.
 constexpr std::size_t kShortName = 8;
 
-/// Return the number of letters to insert, delete or replace to turn one word into the other
-/// (Levenshtein distance).
+/// Return the number of letters to insert, delete or replace, and of neighbors to exchange, to turn
+/// one word into the other (optimal string alignment).
 std::size_t distance(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
+  std::vector<std::size_t> before, above(to.size() + 1), row(to.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < to.size(); ++j) {
-      const std::size_t changed = diagonal + (from[i] == to[j] ? 0 : 1);
-      diagonal = std::exchange(row[j + 1], std::min({changed, row[j] + 1, row[j + 1] + 1}));
+  for (std::size_t i = 1; i <= from.size(); ++i) {
+    before = std::exchange(above, row);
+    row[0] = i;
+    for (std::size_t j = 1; j <= to.size(); ++j) {
+      const std::size_t changed = above[j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1);
+      row[j] = std::min({changed, above[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row.back();

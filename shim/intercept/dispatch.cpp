@@ -98,7 +98,8 @@ int unsupported(const Subject& subject, const char* function) {
   return fail_unsupported(
       subject, function,
       abi::is_ours_bits(subject.handle)
-          ? "not available on objects of a session in this version of Intersession"
+          ? "not available on objects of a session in this version of Intersession; "
+            "call MPI_Init and use a communicator of the world model"
           : "neither the native MPI library nor Intersession has this function");
 }
 
@@ -113,7 +114,10 @@ int fail_wrong_library(const Subject& subject, const char* function, abi::Handle
       subject, function,
       Error(class_for(kind),
             "a " + std::string(name_of(kind)) +
-                " of a session cannot be combined with objects of the world model in this call"));
+                " of a session cannot be combined with objects of the world model in this call" +
+                (kind == abi::HandleKind::group
+                     ? "; make the communicator by MPI_Comm_create_from_group"
+                     : "")));
 }
 
 int fail_with_exception(const Subject& subject, const char* function) {

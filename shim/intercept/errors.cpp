@@ -90,7 +90,7 @@ class CommOfCall {
 };
 
 constexpr const char* kInitialHandlerHint =
-    " (the call has no object, so the initial error handler applies; set "
+    " (no valid object of the call has an error handler, so the initial one applies; set "
     "INTERSESSION_INITIAL_ERRHANDLER=mpi_errors_return to get error codes)";
 
 ErrorHandlerPtr initial_handler() {

@@ -16,6 +16,8 @@ namespace {
 constexpr base::Nanoseconds kQueryLead = 1'000'000'000;
 /// Missing members are queried every 10 s if there are no reports.
 constexpr base::Nanoseconds kQueryInterval = 10'000'000'000;
+/// Queries in the time of INTERSESSION_CREATE_TIMEOUT: different tags need two replies.
+constexpr double kQueriesBeforeTimeout = 2;
 /// Members that a report names; the rest is counted.
 constexpr std::size_t kMaxNames = 16;
 
@@ -27,18 +29,23 @@ void CreationReport::report_when_due(base::Nanoseconds now) {
   const bool is_reported = seconds > 0;
   const auto interval = is_reported ? static_cast<base::Nanoseconds>(seconds * 1e9)
                                     : kQueryInterval;
-  const base::Nanoseconds ahead = std::min(kQueryLead, interval / 2);
+  const double timeout = context_.process.settings().create_timeout;
+  const auto query_interval = timeout > 0
+                                  ? std::min(interval, static_cast<base::Nanoseconds>(
+                                                           timeout * 1e9 / kQueriesBeforeTimeout))
+                                  : interval;
+  const base::Nanoseconds ahead = std::min(kQueryLead, query_interval / 2);
   if (next_report_ == 0) {
     next_report_ = creation.started() + interval;
-    next_query_ = next_report_ - ahead;
+    next_query_ = creation.started() + query_interval - ahead;
   }
   if (now >= next_query_) {
-    next_query_ += interval;
+    next_query_ += query_interval;
     query_missing_members();
   }
   if (now < next_report_) return;
   next_report_ = now + interval;
-  next_query_ = next_report_ - ahead;
+  next_query_ = now + query_interval - ahead;
   if (!is_reported) return;
   const double waited = static_cast<double>(now - creation.started()) * 1e-9;
   context_.process.log().write(

@@ -23,11 +23,13 @@ std::vector<SettingSuggestion> among(std::vector<const char*> environment) {
 TEST(SuggestSettings, NameTheNearestSetting) {
   EXPECT_THAT(
       among({"HOME=/", "INTERSESSION_SPINN=5", "INTERSESSION_EAGER_SMH=1k",
-             "INTERSESSION_CREATE_TIME_OUT=1", "INTERSESSION_Log=info", "intersession_psets="}),
+             "INTERSESSION_CREATE_TIME_OUT=1", "INTERSESSION_Log=info", "INTERSESSION_LGO=info",
+             "intersession_psets="}),
       ElementsAre(SettingSuggestion{"INTERSESSION_SPINN", "INTERSESSION_SPIN"},
                   SettingSuggestion{"INTERSESSION_EAGER_SMH", "INTERSESSION_EAGER_SHM"},
                   SettingSuggestion{"INTERSESSION_CREATE_TIME_OUT", "INTERSESSION_CREATE_TIMEOUT"},
                   SettingSuggestion{"INTERSESSION_Log", "INTERSESSION_LOG"},
+                  SettingSuggestion{"INTERSESSION_LGO", "INTERSESSION_LOG"},
                   SettingSuggestion{"intersession_psets", "INTERSESSION_PSETS"}));
 }
 

@@ -64,6 +64,22 @@ TEST_P(Disagreement, OnTheTagIsReportedToAll) {
   }
 }
 
+TEST_P(Disagreement, OnTheTagIsFoundBeforeATimeoutThatPrecedesReports) {
+  base::Settings settings = Cluster::settings();
+  settings.report_after = 60;
+  settings.create_timeout = 4;
+  Cluster cluster(GetParam(), settings);
+  cluster.next_options().level = ThreadLevel::serialized;
+  Collected<std::string> errors;
+  cluster.run([&](Member& member) {
+    errors.add(error_text(
+        member.try_create(cluster.all(), member.rank() == 3 ? "test.one" : "test.another")));
+    exercise(member.create_world("test.after"), 1);
+  });
+  EXPECT_THAT(errors.values(),
+              Each(AllOf(StartsWith("MPI_ERR_NOT_SAME"), HasSubstr("disagree on the tag"))));
+}
+
 using MakeFromGroup = std::function<base::Result<CommunicatorPtr>(const FromGroup&)>;
 
 MakeFromGroup grid(std::vector<int> dims, std::vector<int> periods, bool reorder = false) {

@@ -136,6 +136,27 @@ class Choice(unittest.TestCase):
             self.assertRegex(version, r"(Open MPI 5\.0\.7|MPICH 4\.2\.1) \(")
 
 
+class WorkingFolder(unittest.TestCase):
+    def test_a_deleted_one_stays_the_working_folder(self) -> None:
+        with tempfile.TemporaryDirectory() as kept:
+            gone = pathlib.Path(kept) / "gone"
+            gone.mkdir()
+            source = pathlib.Path(kept) / "empty.c"
+            source.write_text("#include <mpi.h>\n")
+            ended = subprocess.run(
+                ["sh", "-c", 'cd "$1"; rmdir "$1"; shift; exec "$@"', "sh", str(gone)]
+                + [str(_BIN / "intersession-cc"), "--mpi", "mpich", "-c", str(source)],
+                env=environment(),
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        # the object file cannot be written there, and is written nowhere else
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertIn("empty.o", ended.stderr)
+        self.assertNotIn("cd:", ended.stderr)
+
+
 class Cost(unittest.TestCase):
     def test_a_call_takes_at_most_50_ms_more_than_one_of_the_native_wrapper(self) -> None:
         # Processor time: elapsed time depends on what else the machine does.

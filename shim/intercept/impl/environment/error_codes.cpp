@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
@@ -30,11 +31,16 @@ Error unknown(int code) {
                "the error code " + std::to_string(code) + " is unknown before MPI_Init");
 }
 
+/// Store a text; one that is too long ends in "...".
 void write_text(const std::string& text, char* string, int* resultlen) {
-  std::size_t length = std::min(text.size(), std::size_t{MPI_MAX_ERROR_STRING - 1});
-  while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80)
+  constexpr std::string_view kCut = "...";
+  constexpr std::size_t kSpace = MPI_MAX_ERROR_STRING - 1;
+  std::size_t length = text.size() <= kSpace ? text.size() : kSpace - kCut.size();
+  while (length < text.size() && length > 0 &&
+         (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80)
     --length;  // no partial UTF-8 characters
   std::memcpy(string, text.data(), length);
+  if (length < text.size()) length += kCut.copy(string + length, kCut.size());
   string[length] = '\0';
   *resultlen = static_cast<int>(length);
 }
