@@ -174,6 +174,9 @@ class ProcessLifetime {
   virtual void before_mpi_init(const WorldModel&) {}
   /// Call after MPI_Init or MPI_Init_thread has returned, also after an error.
   virtual void after_mpi_init() {}
+  /// Call before a Bootstrap opens while MPI is active. MPI_Init may have run without the calls
+  /// above: before this library was loaded, or called past it (RTLD_DEEPBIND).
+  virtual void on_mpi_detected(bool /*speaks_pmi1*/) {}
   /// Call before MPI_Finalize. Keeps Bootstraps usable until the destructor runs: the PMI-1 backend
   /// holds back the library's finalize message, the PMIx backend holds one more PMIx_Init. Waits
   /// for the launcher for at most `seconds`.

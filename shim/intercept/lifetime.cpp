@@ -304,6 +304,8 @@ base::Result<std::shared_ptr<ProcessHolder>> start_process(ProcessRegistry& regi
   SHIM_TRY_ASSIGN(base::Settings settings, base::read_settings());
   sessions::Factories& factories = factories_of(registry);
   if (registry.launcher_client_ended) return error_after_exit();
+  if (registry.world_is_up)
+    if (auto* of_launcher = lifetime_of(registry)) of_launcher->on_mpi_detected(abi::kSpeaksPmi1);
   if (in_background.value_or(settings.start_beside) && !registry.world_is_up) {
     bootstrap::prepare_environment(*factories.launch_env);
     return std::make_shared<ProcessHolder>(

@@ -7,6 +7,7 @@
 
 #include "shim/base/files.hpp"
 #include "shim/bootstrap/pmi1/blocked_threads.hpp"
+#include "tests/base/thread_count.hpp"
 #include "tests/bootstrap/pmi1_rig.hpp"
 
 #ifdef __SANITIZE_THREAD__
@@ -35,6 +36,11 @@ struct Pmi1Proxy : ::testing::Test {
       processes.push_back(std::make_unique<Process>(*server, rank));
       launcher.push_back(identity_of(server->end(rank)).value());
     }
+  }
+  /// End a process, and start the next program of its rank on the same descriptor.
+  void restart(std::uint32_t rank) {
+    processes[rank].reset();
+    processes[rank] = std::make_unique<Process>(*server, rank);
   }
   HostClient host(std::uint32_t rank) { return HostClient(server->end(rank)); }
   /// True if the descriptor number refers to the launcher's socket again.
@@ -205,9 +211,8 @@ TEST_F(Pmi1Proxy, RestoresTheProgramsSignalHandlers) {
   ASSERT_EQ(::sigaction(SIGURG, nullptr, &after), 0);
   EXPECT_EQ(after.sa_handler, before.sa_handler);
   EXPECT_TRUE((after.sa_flags & SA_RESTART) != 0);
-  // the host client has read its last response, so the proxy detaches about now
-  EXPECT_TRUE(eventually(
-      [&] { return ::sigaction(SIGWINCH, nullptr, &after) == 0 && after.sa_handler == SIG_DFL; }));
+  ASSERT_EQ(::sigaction(SIGWINCH, nullptr, &after), 0);
+  EXPECT_EQ(after.sa_handler, SIG_DFL);
   ::signal(SIGURG, SIG_DFL);
 }
 
@@ -245,6 +250,8 @@ TEST_F(Pmi1Proxy, RequestSentBeforeAttachIsAnswered) {
                                  HasSubstr(round < 5 ? "rc=0 msg=success" : "key_already_present"),
                                  HasSubstr("response_to_init")));
     send_all_kinds(client, "r" + std::to_string(round++));
+    self.reset();
+    restart(0);
   }
 }
 
@@ -277,88 +284,159 @@ TEST_F(Pmi1Proxy, FenceDoesNotJoinABarrierSentBeforeAttach) {
   EXPECT_TRUE(result_of(*fence).has_value());
 }
 
+TEST_F(Pmi1Proxy, AttachWorksUnderLoad) {
+  make(1);
+  for (int round = 0; round < 150; ++round) {
+    std::atomic<bool> is_over{false};
+    std::atomic<int> turns{0};
+    std::thread talker([&] {
+      auto client = host(0);
+      for (; !is_over; ++turns)
+        send_all_kinds(client, "t" + std::to_string(round) + "." + std::to_string(turns));
+    });
+    EXPECT_TRUE(eventually([&] { return turns > 0; }));
+    auto self = processes[0]->open();
+    const std::string key = "k" + std::to_string(round);
+    ASSERT_TRUE(self->publish(key, bytes_of("v")));
+    EXPECT_EQ(look_up(*self, 0, key), "v");
+    is_over = true;
+    talker.join();
+    self.reset();
+    restart(0);
+  }
+}
+
+TEST_F(Pmi1Proxy, AttachWorksDuringBarriers) {
+  make(2);
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<bool> is_over{false};
+    std::atomic<int> turns{0};
+    std::vector<std::thread> clients;
+    for (std::uint32_t rank : {0u, 1u})
+      clients.emplace_back([&, rank] {
+        auto client = host(rank);
+        for (bool returns_at_once = true; returns_at_once; turns += rank == 0 ? 1 : 0) {
+          // both clients end after one barrier: rank 0 puts a value that rank 1 reads after it
+          if (rank == 0) {
+            EXPECT_THAT(client.query("cmd=put kvsname=k key=over value=" + std::to_string(is_over)),
+                        HasSubstr("rc=0"));
+          }
+          EXPECT_EQ(client.query("cmd=barrier_in"), "cmd=barrier_out");
+          const std::string got = client.query("cmd=get kvsname=k key=over");
+          EXPECT_THAT(got, StartsWith("cmd=get_result rc=0"));
+          returns_at_once = got.find("value=1") == std::string::npos && !HasFailure();
+          EXPECT_EQ(client.query("cmd=barrier_in"), "cmd=barrier_out");
+        }
+      });
+    EXPECT_TRUE(eventually([&] { return turns > 0; }));
+    const auto rank = static_cast<std::uint32_t>(round % 2);
+    auto self = processes[rank]->open();
+    ASSERT_TRUE(self->publish("k" + std::to_string(round), bytes_of("v")));
+    is_over = true;
+    for (auto& talker : clients) talker.join();
+    self.reset();
+    restart(rank);
+  }
+}
+
 // ---- detach
 
-TEST_F(Pmi1Proxy, DetachWaitsForUnreadResponses) {
+/// Run the steps of MPI_Init, in which no other thread opens a session.
+void init_world(Process& process, HostClient& client) {
+  process.lifetime->before_mpi_init({.may_open_sessions = false});
+  send_init(client);
+  process.lifetime->after_mpi_init();
+}
+
+TEST_F(Pmi1Proxy, StaysUntilTheHostClientHasFinalized) {
+  make(2);
+  auto client = host(0), partner = host(1);
+  init_world(*processes[0], client);
+  EXPECT_TRUE(is_handed_back(0)) << "MPI_Init needs no proxy";
+  for (int round = 0; round < 3; ++round) {
+    client.write_line("cmd=barrier_in");
+    auto self = processes[0]->open();
+    ASSERT_TRUE(self->publish("k" + std::to_string(round), bytes_of("v")));
+    const auto begin = base::now_ns();
+    self.reset();
+    EXPECT_LT(base::now_ns() - begin, 500'000'000);
+    EXPECT_FALSE(is_handed_back(0));
+    EXPECT_EQ(partner.query("cmd=barrier_in"), "cmd=barrier_out");
+    EXPECT_EQ(client.read_line(), "cmd=barrier_out");
+    send_all_kinds(client, "x" + std::to_string(round));
+  }
+  EXPECT_EQ(server->count("unpublish_name"), 1) << "it has attached once";
+  processes[0]->lifetime->before_mpi_finalize(10);
+  EXPECT_EQ(client.query("cmd=finalize"), "cmd=finalize_ack");
+  ::shutdown(server->end(0), SHUT_RDWR);
+  ::close(server->end(0));
+  server->forget(0);
+  const auto threads_before = base::thread_count();
+  processes[0]->lifetime->after_mpi_finalize();
+  EXPECT_EQ(base::wait_for_thread_count(threads_before - 1), threads_before - 1);
+  processes.clear();
+  EXPECT_THAT(server->finalized(), ElementsAre(0));
+}
+
+/// MPI was initialized before this library was loaded.
+TEST_F(Pmi1Proxy, StaysBesideADetectedWorld) {
+  make(1);
+  auto client = host(0);
+  send_init(client);
+  processes[0]->lifetime->on_mpi_detected(true);
+  processes[0]->open();
+  EXPECT_FALSE(is_handed_back(0));
+  EXPECT_EQ(client.query("cmd=finalize"), "cmd=finalize_ack");
+  EXPECT_TRUE(server->finalized().empty());
+  processes.clear();
+  EXPECT_THAT(server->finalized(), ElementsAre(0));
+}
+
+/// A second native library is initialized past this library.
+TEST_F(Pmi1Proxy, StaysBesideAnActiveHostClient) {
   make(1);
   auto self = processes[0]->open();
   auto client = host(0);
+  send_init(client);
   client.write_line("cmd=get_appnum");
-  EXPECT_TRUE(eventually([&] {
-    int bytes = 0;
-    return ::ioctl(server->end(0), FIONREAD, &bytes) == 0 && bytes > 0;
-  }));
   self.reset();
   EXPECT_FALSE(is_handed_back(0));
   EXPECT_EQ(client.read_line(), "cmd=appnum appnum=0");
-  EXPECT_TRUE(eventually([&] { return is_handed_back(0); }));
   send_all_kinds(client, "x");
+  EXPECT_EQ(client.query("cmd=finalize"), "cmd=finalize_ack");
+  processes[0]->open();
+  processes.clear();
+  EXPECT_THAT(server->finalized(), ElementsAre(0));
 }
 
-TEST_F(Pmi1Proxy, AttachAndDetachWorkUnderLoad) {
+/// MPI_Abort writes a request, and ends the process.
+TEST_F(Pmi1Proxy, ForwardsTheHostClientsLastRequestAtTheEnd) {
   make(1);
-  std::atomic<bool> is_over{false};
-  std::atomic<int> turns{0};
-  std::thread talker([&] {
+  for (int round = 0; round < 20; ++round) {
     auto client = host(0);
-    for (; !is_over; ++turns) send_all_kinds(client, "t" + std::to_string(turns));
-  });
-  for (int round = 0; round < 150 || turns < 150; ++round) {
-    auto self = processes[0]->open();
-    ASSERT_TRUE(self->publish("k" + std::to_string(round), bytes_of("v")));
-    EXPECT_EQ(look_up(*self, 0, "k" + std::to_string(round)), "v");
+    init_world(*processes[0], client);
+    processes[0]->open();
+    client.write_line("cmd=abort exitcode=7");
+    restart(0);
+    EXPECT_TRUE(eventually([&] { return server->count("abort") == round + 1; }));
+    EXPECT_TRUE(is_handed_back(0));
   }
-  is_over = true;
-  talker.join();
-  EXPECT_TRUE(eventually([&] { return is_handed_back(0); }));
 }
 
-TEST_F(Pmi1Proxy, AttachAndDetachWorkDuringBarriers) {
-  make(2);
-  std::atomic<bool> is_over{false};
-  std::atomic<int> turns{0};
-  std::vector<std::thread> clients;
-  for (std::uint32_t rank : {0u, 1u})
-    clients.emplace_back([&, rank] {
-      auto client = host(rank);
-      for (bool returns_at_once = true; returns_at_once; turns += rank == 0 ? 1 : 0) {
-        // both clients end after one barrier: rank 0 puts a value that rank 1 reads after it
-        if (rank == 0) {
-          EXPECT_THAT(client.query("cmd=put kvsname=k key=over value=" + std::to_string(is_over)),
-                      HasSubstr("rc=0"));
-        }
-        EXPECT_EQ(client.query("cmd=barrier_in"), "cmd=barrier_out");
-        const std::string got = client.query("cmd=get kvsname=k key=over");
-        EXPECT_THAT(got, StartsWith("cmd=get_result rc=0"));
-        returns_at_once = got.find("value=1") == std::string::npos && !HasFailure();
-        EXPECT_EQ(client.query("cmd=barrier_in"), "cmd=barrier_out");
-      }
-    });
-  for (int round = 0; round < 100 || turns < 100; ++round) {
-    auto self = processes[static_cast<std::size_t>(round % 2)]->open();
-    ASSERT_TRUE(self->publish("k" + std::to_string(round), bytes_of("v")));
-  }
-  is_over = true;
-  for (auto& talker : clients) talker.join();
-}
-
-TEST_F(Pmi1Proxy, DetachWaitsForTheHostClientsRequest) {
+TEST_F(Pmi1Proxy, StaysWhileARequestIsOpen) {
   make(2);
   auto self = processes[0]->open();
-  auto client = host(0), partner = host(1);
-  client.write_line("cmd=barrier_in");
+  auto partner = host(1);
+  auto fence = must(self->fence(std::vector<std::uint32_t>{0, 1}));
   EXPECT_EQ(partner.query("cmd=get_appnum"), "cmd=appnum appnum=0");
-  ASSERT_TRUE(eventually([&] { return server->count("barrier_in") == 1; }));
   const auto begin = base::now_ns();
   self.reset();
   EXPECT_LT(base::now_ns() - begin, 500'000'000);
-  EXPECT_FALSE(is_handed_back(0));
-  partner.write_line("cmd=barrier_in");
-  EXPECT_EQ(client.read_line(), "cmd=barrier_out");
-  EXPECT_TRUE(eventually([&] { return is_handed_back(0); }));
-  send_all_kinds(client, "x");
-  auto again = processes[0]->open();
-  ASSERT_TRUE(again->publish("k", bytes_of("v")));
+  EXPECT_FALSE(is_handed_back(0)) << "the response would reach the next user of the descriptor";
+  EXPECT_EQ(partner.query("cmd=barrier_in"), "cmd=barrier_out");
+  EXPECT_TRUE(result_of(*fence).has_value());
+  processes[0]->open();
+  EXPECT_TRUE(is_handed_back(0));
 }
 
 /// True if the thread sleeps in a mutex or a condition variable.
@@ -367,7 +445,7 @@ bool sleeps_in_futex(pid_t thread) {
   return call && call->starts_with(std::to_string(SYS_futex) + " ");
 }
 
-TEST_F(Pmi1Proxy, BootstrapOpensWhileTheLastOneWaitsForADetachment) {
+TEST_F(Pmi1Proxy, BootstrapOpensWhileTheLastOneWaitsForAResponse) {
   const auto is_silent = std::make_shared<std::atomic<bool>>(
       false);  // the server outlives the test
   make({.size = 1, .fault = [is_silent](std::uint32_t, const std::string&) {
@@ -379,7 +457,7 @@ TEST_F(Pmi1Proxy, BootstrapOpensWhileTheLastOneWaitsForADetachment) {
   auto unanswered = must(self->lookup(0, "never"));
   EXPECT_FALSE(must(unanswered->poll()).has_value());
   EXPECT_TRUE(eventually([&] { return server->count("lookup_name") == lookups + 1; }));
-  *is_silent = false;  // the proxy waits for the one response, and cannot detach
+  *is_silent = false;  // the proxy waits for the one response before it detaches
   std::atomic<pid_t> closing_thread{0};
   std::thread closer([&] {
     closing_thread = ::gettid();
@@ -390,43 +468,6 @@ TEST_F(Pmi1Proxy, BootstrapOpensWhileTheLastOneWaitsForADetachment) {
   auto other = processes[0]->open();
   EXPECT_LT(base::now_ns() - begin, 500'000'000);
   closer.join();
-}
-
-/// A thread that blocks signals, and never sleeps, during its lifetime.
-struct Spinner {
-  Spinner()
-      : thread([this] {
-          sigset_t all;
-          ::sigfillset(&all);
-          ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
-          while (!must_stop) {
-          }
-        }) {}
-  ~Spinner() {
-    must_stop = true;
-    thread.join();
-  }
-  std::atomic<bool> must_stop{false};
-  std::thread thread;
-};
-
-/// The proxy observes the spinner for 0.1 s while it detaches. A test that is not scheduled for so
-/// long sees nothing, and tries again.
-TEST_F(Pmi1Proxy, AnswersWhileItDetaches) {
-  make(1);
-  Spinner spinner;
-  ServerEndpoint endpoint = must(find_endpoint(server->env(0), 10));
-  ThreadInterrupter interrupter;
-  bool has_answered = false;
-  for (int attempt = 0; attempt < 20 && !has_answered; ++attempt) {
-    auto proxy = must(PmiProxy::install(endpoint, interrupter, {.host_is_silent = true}, 10));
-    std::thread user([&] { proxy->remove_user(); });
-    EXPECT_TRUE(eventually([&] { return is_handed_back(0); }));
-    has_answered = !proxy->has_detached();
-    EXPECT_FALSE(proxy->add_user()) << "it waits for the end of the detachment";
-    user.join();
-  }
-  EXPECT_TRUE(has_answered);
 }
 
 TEST_F(Pmi1Proxy, DetachesDespiteAForkedChild) {
@@ -500,6 +541,7 @@ TEST_F(Pmi1Proxy, FinalizeIsNotForwardedWithoutABootstrap) {
   auto client = host(0);
   lifetime.before_mpi_init({});
   send_init(client);
+  lifetime.after_mpi_init();
   lifetime.before_mpi_finalize(10);
   EXPECT_EQ(client.query("cmd=finalize"), "cmd=finalize_ack");
   ::shutdown(server->end(0), SHUT_RDWR);
@@ -512,6 +554,31 @@ TEST_F(Pmi1Proxy, FinalizeIsNotForwardedWithoutABootstrap) {
   self.reset();
   processes.clear();
   EXPECT_EQ(server->count("finalize"), 1);
+}
+
+TEST_F(Pmi1Proxy, ProgramMayCloseAllDescriptors) {
+  make(1);
+  auto client = host(0);
+  init_world(*processes[0], client);
+  processes[0]->lifetime->before_mpi_finalize(10);
+  EXPECT_EQ(client.query("cmd=finalize"), "cmd=finalize_ack");
+  ::close(server->end(0));
+  server->forget(0);
+  processes[0]->lifetime->after_mpi_finalize();
+  std::array<int, 2> pair{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair.data()), 0);
+  int kept = -1;
+  for (int number = 200; number < 300; ++number)  // as duplicate_high() chooses it
+    if (identity_of(number) == launcher[0]) kept = number;
+  ASSERT_GE(kept, 0);
+  ASSERT_EQ(::dup2(pair[1], kept), kept) << "the program closes it, and reuses the number";
+  EXPECT_FALSE(processes[0]->try_open(1));
+  EXPECT_TRUE(identity_of(kept) == identity_of(pair[1]));
+  processes.clear();
+  char byte = 0;
+  EXPECT_EQ(::recv(pair[0], &byte, 1, MSG_DONTWAIT), -1)
+      << "the library has written to the program's socket";
+  for (const int number : pair) ::close(number);
 }
 
 TEST_F(Pmi1Proxy, NamesPublishedForDrainingAreUnpublished) {

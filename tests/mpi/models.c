@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests sessions before, during and after the world model, without it, overlapping it, and from
  * several threads (MPI-4.1 §11.3). */
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 
 #include "launchers_number.h"
@@ -234,6 +236,32 @@ static void crossing(void) {
   MUST(MPI_Finalize());
 }
 
+/* Return a function of the native MPI library. */
+static void* native_function(const char* name) {
+  static const char* const libraries[] = {"libmpich.so.12", "libmpi.so.40"};
+  for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; ++i) {
+    void* library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+    if (library != NULL) return dlsym(library, name);
+  }
+  return NULL;
+}
+
+/* The world model is initialised and finalized past Intersession, as by a plug-in that is loaded
+ * with RTLD_DEEPBIND. In between, PMI_FD stays shared: it never refers to the launcher's socket. */
+static void past(void) {
+  int (*native_init)(int*, char***) = (int (*)(int*, char***))native_function("PMPI_Init");
+  int (*native_finalize)(void) = (int (*)(void))native_function("PMPI_Finalize");
+  const char* descriptor = getenv("PMI_FD");
+  EXPECT(native_init && native_finalize, "no native MPI library");
+  MUST(native_init(NULL, NULL));
+  for (int round = 0; round < 3; ++round) {
+    whole_session("test.models.past", round);
+    if (descriptor != NULL)
+      EXPECT(fcntl(atoi(descriptor), F_GETFD) == FD_CLOEXEC, "round %d: not shared", round);
+  }
+  MUST(native_finalize());
+}
+
 int main(int argc, char** argv) {
   static const struct {
     const char* name;
@@ -250,6 +278,7 @@ int main(int argc, char** argv) {
                    {"threads_beside", threads_beside},
                    {"while_starting", while_starting},
                    {"crossing", crossing},
+                   {"past", past},
                    {"either_first", either_first}};
   for (size_t s = 0; argc == 2 && s < sizeof scenarios / sizeof scenarios[0]; ++s)
     if (strcmp(argv[1], scenarios[s].name) == 0) {

@@ -2,6 +2,7 @@
 /* program_end SCENARIO: tests the end of a program: with open sessions, in exit handlers and
  * destructors, by exec and by MPI_Abort. */
 #include <pthread.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -114,6 +115,19 @@ static int exec_again(void) {
   EXPECT(0, "no exec");
   return verdict();
 }
+/* The process has ended its sessions, and starts a program that uses sessions in its place. */
+static int child_again(void) {
+  extern char** environ;
+  char* arguments[] = {(char*)own_path, "after_exec", NULL};
+  pid_t child;
+  int status = -1;
+  open_world("test.end.child");
+  end_session();
+  fflush(stdout);
+  EXPECT(posix_spawn(&child, own_path, NULL, NULL, arguments, environ) == 0, "no child");
+  EXPECT(waitpid(child, &status, 0) == child && status == 0, "status %d", status);
+  return failures != 0;
+}
 /* The process calls exec with an open session, and thus with the launcher connection that it shares
  * with the native library. */
 static int exec_open(void) {
@@ -166,6 +180,7 @@ int main(int argc, char** argv) {
                    {"leaked_beside_world", leaked_beside_world},
                    {"open_beside_world", open_beside_world},
                    {"exec_again", exec_again},
+                   {"child_again", child_again},
                    {"exec_open", exec_open},
                    {"after_exec", after_exec},
                    {"abort_flushes", abort_flushes}};

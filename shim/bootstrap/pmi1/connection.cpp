@@ -75,30 +75,19 @@ void Connection::wait_for_host_init(std::unique_lock<std::mutex>& lock) {
 base::Result<std::unique_ptr<ProxyLease>> Connection::use(double seconds) {
   std::unique_lock lock(mutex_);
   wait_for_host_init(lock);
-  return use(seconds, false);
-}
-
-base::Result<std::unique_ptr<ProxyLease>> Connection::use(double seconds, bool host_is_silent) {
-  SHIM_TRY(locate_server(seconds));
-  if (!proxy_ || !proxy_->add_user()) {
-    drop_proxy();
-    const bool has_begun = !host_is_silent && model_.speaks_pmi1 &&
-                           (world_is_starting_ || has_world_started_);
-    SHIM_TRY_ASSIGN(proxy_, PmiProxy::install(*endpoint_, interrupter_,
-                                              {init_state_, has_begun, host_is_silent}, seconds));
-  }
+  SHIM_TRY(attach(seconds, false));
+  proxy_->add_user();
   return std::make_unique<ProxyLease>(shared_from_this(), *proxy_);
 }
 
-base::Result<std::unique_ptr<ProxyLease>> Connection::proxy_during_init(double seconds) {
-  std::lock_guard lock(mutex_);
-  if (!model_.speaks_pmi1 || !env_.descriptor) return std::unique_ptr<ProxyLease>();
-  const InitState init_state = proxy_ ? proxy_->init_state() : init_state_;
-  const bool must_answer_init = init_state.response && !init_state.is_repeatable;
-  const bool may_meet_session = !init_state.response && model_.may_open_sessions &&
-                                !is_single_threaded();
-  if (!must_answer_init && !may_meet_session) return std::unique_ptr<ProxyLease>();
-  return use(seconds, true);
+base::Status Connection::attach(double seconds, bool host_is_silent) {
+  SHIM_TRY(locate_server(seconds));
+  if (proxy_) return {};
+  const bool has_begun = !host_is_silent && speaks_pmi1_ &&
+                         (world_is_starting_ || has_world_started_);
+  SHIM_TRY_ASSIGN(proxy_, PmiProxy::install(*endpoint_, interrupter_,
+                                            {init_state_, has_begun, host_is_silent}, seconds));
+  return {};
 }
 
 base::Result<const JobFacts*> Connection::facts(ProxyLease& use, double seconds) {
@@ -112,20 +101,30 @@ base::Result<const JobFacts*> Connection::facts(ProxyLease& use, double seconds)
   return &*facts_;
 }
 
+bool Connection::host_may_be_active() const {
+  return (speaks_pmi1_ && world_is_active_) || (proxy_ && proxy_->host_has_begun());
+}
+
 void Connection::remove_user() {
-  const auto proxy = [this] {
-    std::lock_guard lock(mutex_);
-    return proxy_;
-  }();
-  if (!proxy) return;
-  proxy->remove_user();
-  std::lock_guard lock(mutex_);
-  if (proxy_ == proxy && proxy->has_detached()) drop_proxy();
+  std::unique_lock lock(mutex_);
+  proxy_->remove_user();
+  if (!host_may_be_active()) {
+    const auto proxy = proxy_;
+    lock.unlock();
+    proxy->wait_until_idle();
+    lock.lock();
+  }
+  detach_if_unused();
+}
+
+void Connection::detach_if_unused() {
+  if (!proxy_ || proxy_->is_used()) return;
+  if (proxy_->has_lost_launcher() || (!host_may_be_active() && proxy_->is_idle())) drop_proxy();
 }
 
 void Connection::drop_proxy() {
   if (!proxy_) return;
-  proxy_->stop();  // another thread may still wait in its remove_user()
+  proxy_->detach(host_may_be_active());  // another thread may still wait in remove_user()
   must_finalize_ = must_finalize_ || proxy_->has_held_finalize();
   init_state_ = proxy_->init_state();
   proxy_.reset();
@@ -133,9 +132,15 @@ void Connection::drop_proxy() {
 
 void Connection::before_world_init(const WorldModel& model) {
   std::lock_guard lock(mutex_);
-  model_ = model;
+  speaks_pmi1_ = model.speaks_pmi1;
   world_is_starting_ = world_is_active_ = true;
   if (endpoint_ && endpoint_->is_own) export_to_environment(*endpoint_);
+  if (!speaks_pmi1_ || !env_.descriptor) return;
+  const InitState init_state = proxy_ ? proxy_->init_state() : init_state_;
+  const bool must_answer_init = init_state.response && !init_state.is_repeatable;
+  const bool may_meet_session = !init_state.response && model.may_open_sessions &&
+                                !is_single_threaded();
+  if (must_answer_init || may_meet_session) (void)attach(model.seconds, true);
 }
 
 void Connection::after_world_init() {
@@ -145,19 +150,35 @@ void Connection::after_world_init() {
   world_has_started_.notify_all();
 }
 
+void Connection::world_detected(bool speaks_pmi1) {
+  std::lock_guard lock(mutex_);
+  speaks_pmi1_ = speaks_pmi1;
+  world_is_active_ = has_world_started_ = true;
+}
+
+void Connection::before_world_finalize(double seconds) {
+  std::lock_guard lock(mutex_);
+  if (speaks_pmi1_) (void)attach(seconds, false);
+}
+
 void Connection::world_ended() {
   std::lock_guard lock(mutex_);
   world_is_active_ = false;
+  detach_if_unused();
 }
 
 void Connection::finish() {
   if (is_in_child()) return;
   std::lock_guard lock(mutex_);
   if (std::exchange(is_finished_, true)) return;
-  if (proxy_ && proxy_->is_used()) return finalize_with_users();
+  const bool host_will_finalize = world_is_active_ && !(proxy_ && proxy_->has_held_finalize());
+  if (proxy_ && proxy_->is_used()) {
+    if (must_finalize_ && !host_will_finalize) finalize_with_users();
+    return;
+  }
   drop_proxy();
   const int launcher = endpoint_ ? endpoint_->shared_descriptor.current_fd().value_or(-1) : -1;
-  if (!must_finalize_ || world_is_active_ || launcher < 0 ||
+  if (!must_finalize_ || host_will_finalize || launcher < 0 ||
       !write_to_launcher(launcher, request("finalize")))
     return;
   LineBuffer buffer;
@@ -169,7 +190,6 @@ void Connection::finish() {
 
 /// Send finalize while sessions are open. The proxy stays, because other threads may use it.
 void Connection::finalize_with_users() {
-  if (!must_finalize_ || world_is_active_) return;
   auto finalize = std::make_shared<PendingRequest>(request("finalize"));
   proxy_->submit(finalize);
   (void)finalize->wait(kFinalizeSeconds);

@@ -52,15 +52,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Return the job's data, queried once. Errors: as read_job.
   base::Result<const JobFacts*> facts(ProxyLease& use, double seconds);
 
-  /// Attach the proxy for the native MPI_Init, and return its lease; null if MPI_Init needs no
-  /// proxy. It needs one in two cases: the launcher has responded to this library's init and
-  /// responds to no second one; or a session may begin on another thread, and must then know
-  /// whether the native library has sent its init. Call it after before_world_init, on the same
-  /// thread. Errors: as use().
-  base::Result<std::unique_ptr<ProxyLease>> proxy_during_init(double seconds);
-  /// From before_world_init until world_ended, the native library finalizes the connection.
+  /// Call before the native MPI_Init. Until world_ended() the native library finalizes the
+  /// connection, and an attached proxy stays. Attach it in two cases: the launcher has responded to
+  /// this library's init and responds to no second one; or a session may begin on another thread,
+  /// and must then know whether the native library has sent its init. Without an endpoint there is
+  /// no launcher to share, and MPI_Init runs without a proxy.
   void before_world_init(const WorldModel& model);
   void after_world_init();
+  /// Record that the world model is active, also if before_world_init() was not called.
+  void world_detected(bool speaks_pmi1);
+  /// Attach the proxy, which holds back the native library's finalize. Without an endpoint there is
+  /// no connection to keep, and MPI_Finalize runs without a proxy.
+  void before_world_finalize(double seconds);
   void world_ended();
   /// Send finalize once, unless the native library's world model is active and will send it.
   void finish();
@@ -69,10 +72,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   friend class ProxyLease;
   void wait_for_host_init(std::unique_lock<std::mutex>& lock);
-  base::Result<std::unique_ptr<ProxyLease>> use(double seconds, bool host_is_silent);
+  base::Status attach(double seconds, bool host_is_silent);
   base::Status locate_server(double seconds);
-  /// Wait up to 1 s for the detachment after the last user, without the mutex.
+  bool host_may_be_active() const;
+  /// Wait at most 1 s for responses, without the mutex, and detach the proxy after the last user if
+  /// the host client is inactive. With an open request the proxy stays.
   void remove_user();
+  void detach_if_unused();
   void drop_proxy();
   void finalize_with_users();
 
@@ -84,8 +90,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ThreadInterrupter interrupter_;
   std::shared_ptr<PmiProxy> proxy_;  ///< shared with threads in remove_user()
   std::optional<JobFacts> facts_;
-  InitState init_state_;  ///< state of the last proxy, while there is none
-  WorldModel model_;
+  InitState init_state_;     ///< state of the last proxy, while there is none
+  bool speaks_pmi1_ = true;  ///< WorldModel::speaks_pmi1
   bool has_world_started_ = false;
   bool must_finalize_ = false, world_is_starting_ = false, world_is_active_ = false,
        is_finished_ = false;

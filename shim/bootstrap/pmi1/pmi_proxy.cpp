@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,12 +16,12 @@
 #include "shim/base/start_thread.hpp"
 #include "shim/bootstrap/pmi1/attach.hpp"
 #include "shim/bootstrap/pmi1/blocked_threads.hpp"
-#include "shim/bootstrap/pmi1/receive.hpp"
 
 namespace shim::bootstrap::pmi1 {
 namespace {
 
-constexpr auto kDetachWait = std::chrono::seconds(1);
+constexpr auto kIdleWait = std::chrono::seconds(1);
+constexpr double kRedirectSeconds = 1;
 
 base::Error no_descriptor(std::string_view what) {
   return base::system_error(
@@ -28,24 +29,26 @@ base::Error no_descriptor(std::string_view what) {
                  std::string(what));
 }
 
-}  // namespace
+enum class Received { something, nothing_yet, end };
 
-Received receive(int descriptor, LineBuffer& buffer, int flags) {
+/// Receive available bytes from a socket without blocking.
+Received receive(int descriptor, LineBuffer& buffer) {
   std::array<char, 65536> bytes;
   ssize_t got = 0;
-  do got = ::recv(descriptor, bytes.data(), bytes.size(), MSG_DONTWAIT | flags);
+  do got = ::recv(descriptor, bytes.data(), bytes.size(), MSG_DONTWAIT);
   while (got < 0 && errno == EINTR);
   if (got < 0 && errno == EAGAIN) return Received::nothing_yet;
   if (got <= 0) return Received::end;
-  if ((flags & MSG_PEEK) == 0) buffer.add({bytes.data(), static_cast<std::size_t>(got)});
+  buffer.add({bytes.data(), static_cast<std::size_t>(got)});
   return Received::something;
 }
 
+}  // namespace
+
 PmiProxy::PmiProxy(SharedDescriptor& shared_descriptor, ThreadInterrupter& interrupter,
-                   AttachState state, double seconds)
+                   AttachState state)
     : shared_descriptor_(shared_descriptor),
       interrupter_(interrupter),
-      seconds_(seconds),
       host_has_sent_init_(state.host_has_sent_init),
       has_quiet_host_(state.host_is_silent || is_single_threaded()),
       broker_(std::move(state.init_state)) {}
@@ -54,25 +57,21 @@ base::Result<std::unique_ptr<PmiProxy>> PmiProxy::install(ServerEndpoint& endpoi
                                                           ThreadInterrupter& interrupter,
                                                           AttachState state, double seconds) {
   SharedDescriptor& shared_descriptor = endpoint.shared_descriptor;
-  std::unique_ptr<PmiProxy> proxy(
-      new PmiProxy(shared_descriptor, interrupter, std::move(state), seconds));
-  proxy->has_host_side_ = shared_descriptor.has_server_at_number() ||
-                          shared_descriptor.has_pair_at_number();
   const auto launcher = shared_descriptor.current_fd();
   if (!launcher) return launcher_closed();
+  std::unique_ptr<PmiProxy> proxy(new PmiProxy(shared_descriptor, interrupter, std::move(state)));
+  proxy->has_host_side_ = shared_descriptor.has_server_at_number() ||
+                          shared_descriptor.has_pair_at_number();
   proxy->wakeup_ = Descriptor(
       base::above_standard_streams(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)));
-  proxy->launcher_ = shared_descriptor.saved.get() >= 0
+  proxy->launcher_ = *launcher == shared_descriptor.saved.get()
                          ? Descriptor(shared_descriptor.saved.release())
                          : duplicate_high(*launcher);
   if (proxy->wakeup_.get() < 0 || proxy->launcher_.get() < 0)
     return no_descriptor("cannot duplicate a descriptor");
-  shared_descriptor.saved = Descriptor();
+  shared_descriptor.saved.release();  // the program has closed it, if it is another file
   if (proxy->has_host_side_) SHIM_TRY(proxy->take_over_descriptor());
-  if (!proxy->has_quiet_host_) {
-    std::unique_lock lock(proxy->mutex_);
-    SHIM_TRY(proxy->redirect_host(lock));
-  }
+  if (!proxy->has_quiet_host_) SHIM_TRY(proxy->redirect_host(seconds));
   if (!endpoint.position) SHIM_TRY(proxy->find_position(endpoint, seconds));
   proxy->start_thread();
   return proxy;
@@ -94,16 +93,11 @@ base::Status PmiProxy::take_over_descriptor() {
   return {};
 }
 
-base::Status PmiProxy::redirect_host(std::unique_lock<std::mutex>& lock) {
+base::Status PmiProxy::redirect_host(double seconds) {
   const bool must_send_init = !broker_.init_state().response && !host_has_sent_init_;
-  const auto redirect_and_drain = [&]() -> base::Result<DrainedRequests> {
-    SHIM_TRY(interrupter_.redirect_blocked_threads(shared_descriptor_.number, seconds_));
-    return drain_pending_requests(launcher_.get(), from_server_, must_send_init, seconds_);
-  };
-  lock.unlock();
-  auto result = redirect_and_drain();
-  lock.lock();
-  SHIM_TRY_ASSIGN(const DrainedRequests drained, std::move(result));
+  SHIM_TRY(interrupter_.redirect_blocked_threads(shared_descriptor_.number, seconds));
+  SHIM_TRY_ASSIGN(const DrainedRequests drained,
+                  drain_pending_requests(launcher_.get(), from_server_, must_send_init, seconds));
   if (drained.init_response) broker_.record_init_response(*drained.init_response);
   for (const auto& line : drained.for_host) broker_.to_host += line + "\n";
   if (drained.for_host.empty() && host_is_waiting()) broker_.expect_unseen_request();
@@ -124,46 +118,83 @@ void PmiProxy::start_thread() {
   wake();  // there may be lines to forward already
 }
 
-PmiProxy::~PmiProxy() { stop(); }
-
-void PmiProxy::stop() {
+void PmiProxy::detach(bool host_may_be_active) {
+  if (std::exchange(has_detached_, true)) return;
   {
     std::lock_guard lock(mutex_);
     must_stop_ = true;
   }
   wake();
   if (thread_.joinable()) thread_.join();
-  if (!has_detached()) restore_descriptor();
+  restore_descriptor(host_may_be_active);
+}
+
+bool PmiProxy::leaves_pair_in_place() const {
+  return !has_host_side_ || host_has_closed_ || broker_.has_held_finalize() ||
+         !shared_descriptor_.has_pair_at_number();
+}
+
+/// The thread has ended, or never started.
+void PmiProxy::restore_descriptor(bool host_may_be_active) {
+  if (shared_descriptor_.has_server_at_number()) return;  // never attached
+  if (leaves_pair_in_place()) {
+    shared_descriptor_.saved = std::move(launcher_);
+    return;
+  }
+  ::dup3(launcher_.get(), shared_descriptor_.number,
+         (shared_descriptor_.flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);
+  if (!host_may_be_active) return;
+  [[maybe_unused]] const auto redirected = interrupter_.redirect_blocked_threads(
+      shared_descriptor_.number, kRedirectSeconds);
+  receive(proxy_end_.get(), from_host_);
+  while (auto line = from_host_.next()) broker_.to_server += *line + "\n";
+  write(broker_.to_server, launcher_.get());
+}
+
+/// True if the host client has read all its responses and a thread of it is reading: it waits for
+/// the response to an unseen request, or to a request in the pair. Checks for unread bytes first: a
+/// thread that was seen asleep before that check could read them in between.
+bool PmiProxy::host_is_waiting() const {
+  int unread = 0;
+  return (::ioctl(shared_descriptor_.number, FIONREAD, &unread) != 0 || unread == 0) &&
+         !threads_blocked_on(shared_descriptor_.number).empty();
+}
+
+void PmiProxy::add_user() {
   std::lock_guard lock(mutex_);
-  has_detached_ = true;
+  ++users_;
   changed_.notify_all();
 }
 
-bool PmiProxy::add_user() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !is_detaching_; });
-  if (has_detached_) return false;
-  ++users_;
-  return true;
-}
-
 void PmiProxy::remove_user() {
-  std::unique_lock lock(mutex_);
-  if (--users_ > 0) return;
-  wake();
-  changed_.wait_for(lock, kDetachWait, [this] {
-    return has_detached_ || users_ > 0 || broker_.may_block_long() || retry_detach_ms_ > 0;
-  });
+  std::lock_guard lock(mutex_);
+  --users_;
 }
 
-bool PmiProxy::has_detached() const {
+bool PmiProxy::has_no_open_request() const {
+  return is_lost_ || (broker_.is_idle() && from_server_.empty() && from_host_.empty());
+}
+
+bool PmiProxy::is_idle() const {
   std::lock_guard lock(mutex_);
-  return has_detached_;
+  return has_no_open_request();
+}
+
+void PmiProxy::wait_until_idle() {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, kIdleWait, [this] {
+    return users_ > 0 || has_no_open_request() || broker_.may_block_long();
+  });
 }
 
 bool PmiProxy::is_used() const {
   std::lock_guard lock(mutex_);
   return users_ > 0;
+}
+
+bool PmiProxy::host_has_begun() const {
+  std::lock_guard lock(mutex_);
+  return broker_.host_has_begun() && !broker_.has_held_finalize();
 }
 
 bool PmiProxy::has_held_finalize() const {
@@ -212,30 +243,21 @@ void PmiProxy::wake() {
 void PmiProxy::run() {
   while (true) {
     wait_for_work();
-    std::unique_lock lock(mutex_);
+    std::lock_guard lock(mutex_);
     eventfd_t count = 0;
     [[maybe_unused]] const int nothing = ::eventfd_read(wakeup_.get(), &count);
     if (must_stop_) return;
     read_from_server();
     read_from_host();
     flush();
-    is_detaching_ = can_detach();
-    if (is_detaching_)
-      has_detached_ = detach(lock);
-    else
-      retry_detach_ms_ = 0;
-    is_detaching_ = false;
     changed_.notify_all();
-    if (has_detached_) return;
   }
 }
 
 void PmiProxy::wait_for_work() {
   std::array<pollfd, 3> ready{};
-  int timeout = -1;
   {
     std::lock_guard lock(mutex_);
-    if (retry_detach_ms_ > 0) timeout = retry_detach_ms_;
     const auto events = [](const std::string& output) {
       return static_cast<short>(output.empty() ? POLLIN : POLLIN | POLLOUT);
     };
@@ -243,7 +265,7 @@ void PmiProxy::wait_for_work() {
     ready[1] = {is_lost_ ? -1 : launcher_.get(), events(broker_.to_server), 0};
     ready[2] = {host_has_closed_ ? -1 : proxy_end_.get(), events(broker_.to_host), 0};
   }
-  ::poll(ready.data(), ready.size(), timeout);
+  ::poll(ready.data(), ready.size(), -1);
 }
 
 void PmiProxy::read_from_server() {

@@ -17,20 +17,18 @@ class PersistentConnection final : public ProcessLifetime {
  public:
   explicit PersistentConnection(PmiEnv env)
       : connection(std::make_shared<Connection>(std::move(env))) {}
-  ~PersistentConnection() override;
+  ~PersistentConnection() override { connection->finish(); }
 
-  void before_mpi_init(const WorldModel& model) override;
-  void after_mpi_init() override;
-  void before_mpi_finalize(double seconds) override;
-  void after_mpi_finalize() override;
+  void before_mpi_init(const WorldModel& model) override { connection->before_world_init(model); }
+  void after_mpi_init() override { connection->after_world_init(); }
+  void on_mpi_detected(bool speaks_pmi1) override { connection->world_detected(speaks_pmi1); }
+  void before_mpi_finalize(double seconds) override { connection->before_world_finalize(seconds); }
+  void after_mpi_finalize() override { connection->world_ended(); }
 
   const std::shared_ptr<Connection> connection;
 
  private:
   const FailureNotice notice_;
-  WorldModel model_;
-  std::unique_ptr<ProxyLease> during_init_;      ///< while the native library sends init
-  std::unique_ptr<ProxyLease> during_finalize_;  ///< while the native library sends finalize
 };
 
 }  // namespace shim::bootstrap::pmi1

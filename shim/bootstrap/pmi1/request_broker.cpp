@@ -78,6 +78,7 @@ void RequestBroker::submit(PendingRequestPtr pending) {
 }
 
 void RequestBroker::on_host_line(std::string_view line) {
+  host_has_begun_ = true;
   unseen_ = false;  // the host client sends one request at a time
   const std::string text = std::string(line) + "\n";
   if (in_multiline_) {

@@ -54,6 +54,7 @@ class RequestBroker {
   /// True if an open request may stay open long because of other processes: a host client's
   /// request, or a barrier.
   bool may_block_long() const;
+  bool host_has_begun() const { return host_has_begun_; }
   /// True if the host client has sent finalize, and this object has responded in place of the
   /// launcher.
   bool has_held_finalize() const { return has_held_finalize_; }
@@ -84,6 +85,7 @@ class RequestBroker {
   InitState init_state_;
   bool in_multiline_ = false;  ///< the host client is inside a multi-line request
   bool unseen_ = false;
+  bool host_has_begun_ = false;  ///< the host client has sent a request
   bool has_held_finalize_ = false;
   std::optional<std::string> failure_;
 };

@@ -26,8 +26,9 @@ base::Result<SharedDescriptor> SharedDescriptor::at(int number, const std::strin
         variable + " names descriptor " + std::to_string(number) +
             " as the connection to the launcher, but " + what +
             "; the variable is left over from another job, or a program between the launcher and "
-            "this one has closed the descriptor (for example by exec with an open session or after "
-            "MPI_Finalize). Start the job with mpiexec, or unset PMI_FD, PMI_RANK and PMI_SIZE to "
+            "this one has closed the descriptor (for example by exec with an open session, or "
+            "after "
+            "MPI_Init). Start the job with mpiexec, or unset PMI_FD, PMI_RANK and PMI_SIZE to "
             "run as a single process");
   };
   struct stat status {};
@@ -41,8 +42,8 @@ base::Result<SharedDescriptor> SharedDescriptor::at(int number, const std::strin
 }
 
 std::optional<int> SharedDescriptor::current_fd() const {
-  if (saved.get() >= 0) return saved.get();
-  if (has_server_at_number()) return number;
+  for (const int candidate : {saved.get(), number})
+    if (identity_of(candidate) == launcher) return candidate;
   return std::nullopt;
 }
 

@@ -38,7 +38,8 @@ struct SharedDescriptor {
   static base::Result<SharedDescriptor> at(int number, const std::string& variable);
   bool has_server_at_number() const { return identity_of(number) == launcher; }
   bool has_pair_at_number() const { return identity_of(number) == pair; }
-  /// Return a number that refers to the launcher's socket now; nothing if it was closed.
+  /// Return a number that refers to the launcher's socket now; nothing if it was closed, also by
+  /// the program.
   std::optional<int> current_fd() const;
 };
 
