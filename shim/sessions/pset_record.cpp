@@ -18,8 +18,9 @@ static_assert(sizeof(WireRange) == 12);
 
 template <typename T>
 void append(std::vector<std::byte>& bytes, const T& value) {
-  const auto* begin = reinterpret_cast<const std::byte*>(&value);
-  bytes.insert(bytes.end(), begin, begin + sizeof value);
+  const std::size_t end = bytes.size();
+  bytes.resize(end + sizeof value);
+  std::memcpy(bytes.data() + end, &value, sizeof value);
 }
 
 template <typename T>
