@@ -137,7 +137,7 @@ class Function:
     def world_comms(self):
         """The communicators by value, which may be MPI_COMM_WORLD or MPI_COMM_SELF.
 
-        None for a conversion, whose result belongs to the predefined handle itself.
+        Empty for a conversion, whose result belongs to the predefined handle itself.
         """
         if self.returns != "int":
             return []

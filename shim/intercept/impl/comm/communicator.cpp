@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Queries and frees communicators (MPI-4.1 §7.4.1, §7.4.3, §7.4.4, §7.6.1, §7.8).
+#include "shim/intercept/impl/comm/communicator.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -36,16 +38,21 @@ base::Status release(MPI_Comm* handle) {
   SHIM_TRY_ASSIGN(sessions::CommunicatorPtr comm, get_comm(*handle));
   SHIM_TRY(
       delete_attributes({sessions::KeyFor::communicator, abi::bits(*handle), comm->attributes()}));
-  keep_for_requests(comm);
-  auto taken = objects.comms.take(*handle);
-  if (!taken) return std::move(comm_of(*handle)).error();
-  object_buffers().forget(taken->get());
-  forget_partition_matcher(taken->get());
+  SHIM_TRY(free_comm_handle(*handle));
   *handle = abi::predefined.comm_null;
   return {};
 }
 
 }  // namespace
+
+base::Status free_comm_handle(MPI_Comm handle) {
+  SHIM_TRY_ASSIGN(const sessions::CommunicatorPtr comm, get_comm(handle));
+  keep_for_requests(comm);
+  if (!objects.comms.take(handle)) return std::move(comm_of(handle)).error();
+  object_buffers().forget(comm.get());
+  forget_partition_matcher(comm.get());
+  return {};
+}
 
 namespace impl {
 

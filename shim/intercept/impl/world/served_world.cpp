@@ -13,9 +13,8 @@
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/world_comms.hpp"
 #include "shim/intercept/impl/attributes.hpp"
+#include "shim/intercept/impl/comm/communicator.hpp"
 #include "shim/intercept/impl/comm_arguments.hpp"
-#include "shim/intercept/impl/p2p/buffer_pool.hpp"
-#include "shim/intercept/impl/p2p/partitions.hpp"
 #include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/substrate.hpp"
@@ -71,12 +70,7 @@ base::Status make(const Predefined& comm, const sessions::SessionPtr& session) {
 void free_served(const Predefined& comm) {
   const MPI_Comm handle = comm.served.exchange(MPI_Comm{}, std::memory_order_acq_rel);
   if (abi::is_unset(handle)) return;
-  if (const CommunicatorPtr* found = find_comm(handle)) {
-    keep_for_requests(*found);
-    object_buffers().forget(found->get());
-    forget_partition_matcher(found->get());
-  }
-  static_cast<void>(objects.comms.take(handle));
+  static_cast<void>(free_comm_handle(handle));  // no other code frees it
 }
 
 base::Status delete_attributes_of(const Predefined& comm) {

@@ -2,8 +2,6 @@
 // Starts and ends the world model that Intersession serves (INTERSESSION_WORLD=sessions).
 #pragma once
 
-#include <optional>
-
 #include "shim/base/result.hpp"
 
 namespace shim::intercept {
