@@ -199,7 +199,8 @@ std::atomic<int> exit_status{0};
 /// End the job with an error if the program ends between MPI_Init and MPI_Finalize, as the
 /// substrate's launchers do for a native world model. The launcher sees the status of the process.
 void check_world_is_finalized() {
-  const bool is_open = world_comms.is_started.load(std::memory_order_relaxed);
+  const bool is_open = world_comms.state.load(std::memory_order_acquire) ==
+                       ServedWorldState::started;
   if (!is_open || !abi::kExitBeforeFinalizeIsAnError || is_forked_child()) return;
   if (exit_status.load(std::memory_order_relaxed) == 0)
     end_process("the program ends between MPI_Init and MPI_Finalize", 1);

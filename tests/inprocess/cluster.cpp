@@ -46,6 +46,10 @@ transport::LoopFaults as_fabric(transport::LoopFaults faults) {
 
 }  // namespace
 
+std::vector<World> worlds_of_four() {
+  return {World::of(1, 4), World::of(2, 2), World::dealt(2, 4), World::of(4, 1)};
+}
+
 Ranks range(int first, int last, int stride) {
   Ranks ranks;
   for (int rank = first; rank <= last; rank += stride) ranks.push_back(rank);
@@ -183,6 +187,12 @@ void exercise(const CommunicatorPtr& communicator, int salt) {
   EXPECT_EQ(got, left * 1000 + salt);
   for (int i = 0; i < size; ++i) expected += i * 1000 + salt;
   EXPECT_EQ(sum(communicator, sent), expected);
+}
+
+int count_of(const std::string& part, const std::string& text) {
+  int count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
 }
 
 std::string error_text(const base::Result<CommunicatorPtr>& result) {

@@ -102,6 +102,9 @@ class Cluster {
   std::vector<std::shared_ptr<ProcessHistory>> histories_;  ///< by rank
 };
 
+/// Return four processes on one node, on two, dealt out to two, and each on its own.
+std::vector<World> worlds_of_four();
+
 Ranks range(int first, int last, int stride = 1);
 
 /// Send messages around a ring and compute a sum, to check that both planes of a communicator work,
@@ -124,6 +127,9 @@ class Collected {
   std::mutex mutex_;
   std::vector<T> values_;
 };
+
+/// Return the number of occurrences of a part in a text.
+int count_of(const std::string& part, const std::string& text);
 
 /// Return "" for success, otherwise "CLASS: text".
 std::string error_text(const base::Result<CommunicatorPtr>& result);

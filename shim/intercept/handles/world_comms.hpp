@@ -12,11 +12,14 @@
 
 namespace shim::intercept {
 
+enum class ServedWorldState { not_started, starting, started, ended };
+
 /// Handles of Intersession; unset before they are made and after MPI_Finalize. The release stores
 /// of the thread that makes them pair with the acquire loads below.
 struct WorldComms {
   std::atomic<MPI_Comm> world{}, self{};
-  std::atomic<bool> is_started{false};  ///< between MPI_Init and MPI_Finalize; pairs with nothing
+  /// The release stores of MPI_Init and MPI_Finalize pair with the acquire loads of the queries.
+  std::atomic<ServedWorldState> state{ServedWorldState::not_started};
 };
 extern constinit WorldComms world_comms;
 

@@ -26,12 +26,10 @@ using base::Error;
 using base::ErrorClass;
 using sessions::CommunicatorPtr;
 
-enum class State { not_started, starting, started, ended };
+using State = ServedWorldState;
 
 struct ServedWorld {
-  std::mutex mutex;  ///< held while the communicators are made
-  /// Written with the mutex held. The release stores pair with the acquire loads of the queries.
-  std::atomic<State> state{State::not_started};
+  std::mutex mutex;  ///< held while the communicators are made, and the state changes
   std::atomic<int> level{MPI_THREAD_MULTIPLE};
   std::atomic<pthread_t> main_thread{0};
 };
@@ -41,7 +39,7 @@ ServedWorld& served() {
   return made;
 }
 
-State state() { return served().state.load(std::memory_order_acquire); }
+State state() { return world_comms.state.load(std::memory_order_acquire); }
 
 struct Predefined {
   const char* name;
@@ -112,7 +110,7 @@ base::Status start_served_world(int level) {
       return Error(ErrorClass::other, state() == State::ended
                                           ? "called after MPI_Finalize"
                                           : "MPI_Init or MPI_Init_thread was already called");
-    model.state.store(State::starting, std::memory_order_release);
+    world_comms.state.store(State::starting, std::memory_order_release);
   }
   // the state stays "starting" after an error: a second attempt is an error, too
   SHIM_TRY(check_not_spawned());
@@ -125,8 +123,7 @@ base::Status start_served_world(int level) {
   SHIM_TRY(make(self(), session));
   model.level.store(level, std::memory_order_relaxed);
   model.main_thread.store(pthread_self(), std::memory_order_relaxed);
-  model.state.store(State::started, std::memory_order_release);
-  world_comms.is_started.store(true, std::memory_order_relaxed);
+  world_comms.state.store(State::started, std::memory_order_release);
   enter_served();
   return {};
 }
@@ -146,8 +143,7 @@ base::Status end_served_world() {
                          "freed by MPI_Request_free; their data is lost");
   free_served(self());
   free_served(world());
-  model.state.store(State::ended, std::memory_order_release);
-  world_comms.is_started.store(false, std::memory_order_relaxed);
+  world_comms.state.store(State::ended, std::memory_order_release);
   return {};
 }
 
