@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "shim/p2p/peers.hpp"
 #include "shim/p2p/sending_fast_path.hpp"
 #include "tests/p2p/part_fixtures.hpp"
 

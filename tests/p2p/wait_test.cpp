@@ -4,6 +4,7 @@
 
 #include "shim/p2p/backoff.hpp"
 #include "shim/transport/self/self.hpp"
+#include "shim/transport/sleeper.hpp"
 #include "tests/p2p/world.hpp"
 
 namespace shim::p2p {
