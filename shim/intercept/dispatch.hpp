@@ -99,6 +99,7 @@ inline int to_served_comm_if_local(const Subject& subject, const char* function,
 int to_native_info(const Subject& subject, const char* function, MPI_Info& info);
 int to_native_errhandler(const Subject& subject, const char* function, MPI_Errhandler& handler);
 int to_native_datatype(const Subject& subject, const char* function, MPI_Datatype& datatype);
+int to_native_group(const Subject& subject, const char* function, MPI_Group& group);
 int to_native_op(const Subject& subject, const char* function, MPI_Op& op);
 /// Replace the number of an attribute key with the native key's number.
 int to_native_keyval(const Subject& subject, const char* function, int& keyval);

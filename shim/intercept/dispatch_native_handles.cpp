@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes native handles for Intersession's objects that the program passes to the substrate's calls.
 // A native handle is made at the first such call.
+#include <array>
 #include <string>
+#include <vector>
 
 #include "shim/intercept/abi/ours.hpp"
 #include "shim/intercept/abi/predefined.hpp"
@@ -60,6 +62,31 @@ base::Result<MPI_Errhandler> make_native_handle(const sessions::ErrorHandler& ha
     return Error(ErrorClass::errhandler, "the error handler was created for sessions");
   MPI_Errhandler made = abi::predefined.errhandler_null;
   if (int code = make_native(handler, &made)) return native_failure("an error handler", code);
+  return made;
+}
+
+/// Make the group by ranks in MPI_COMM_WORLD, which equal the launcher's ranks and thus ours.
+base::Result<MPI_Group> make_native_handle(const sessions::Group& group) {
+  int size = 0;
+  MPI_Group world = abi::predefined.group_null, made = abi::predefined.group_null;
+  if (int code = active_table.Comm_size(abi::predefined.comm_world, &size))
+    return native_failure("a group", code);
+  std::vector<std::array<int, 3>> triplets;
+  for (const sessions::ProcessRange& range : group.ranges()) {
+    if (range.world != 0 || range.highest() >= size)
+      return Error(ErrorClass::group, "the group " + group.text() +
+                                          " has members outside MPI_COMM_WORLD, which the native "
+                                          "MPI library does not know");
+    triplets.push_back({static_cast<int>(range.start),
+                        static_cast<int>(range.at(std::int64_t{range.count} - 1)), range.stride});
+  }
+  if (int code = active_table.Comm_group(abi::predefined.comm_world, &world))
+    return native_failure("a group", code);
+  const int code = active_table.Group_range_incl(world, static_cast<int>(triplets.size()),
+                                                 reinterpret_cast<int(*)[3]>(triplets.data()),
+                                                 &made);
+  active_table.Group_free(&world);
+  if (code != MPI_SUCCESS) return native_failure("a group", code);
   return made;
 }
 
@@ -133,6 +160,14 @@ int to_native_errhandler(const Subject& subject, const char* function, MPI_Errha
       subject, function, errhandler_of(handler), handler,
       [](const ErrhandlerObject& object) { return make_native_handle(*object.handler); },
       free_errhandler);
+}
+
+int to_native_group(const Subject& subject, const char* function, MPI_Group& group) {
+  if (is_passed_unchanged(group)) return MPI_SUCCESS;
+  return replace(
+      subject, function, group_of(group), group,
+      [](const GroupObject& object) { return make_native_handle(*object.group); },
+      [](MPI_Group& made) { active_table.Group_free(&made); });
 }
 
 int to_native_datatype(const Subject& subject, const char* function, MPI_Datatype& datatype) {

@@ -16,7 +16,7 @@ class Handle:
 
 HANDLES = {
     "COMMUNICATOR": Handle("MPI_Comm", "comm"),
-    "GROUP": Handle("MPI_Group", "group"),
+    "GROUP": Handle("MPI_Group", "group", has_native_handle=True),
     "REQUEST": Handle("MPI_Request", "request"),
     "MESSAGE": Handle("MPI_Message", "message"),
     "SESSION": Handle("MPI_Session", "session"),

@@ -135,4 +135,13 @@ void remember_native_handler(MPI_Errhandler handle, ErrorHandler handler) {
   known_handler = std::move(made);
 }
 
+void forget_native_handler(MPI_Errhandler handle) {
+  NativeHandlers& known = native_handlers();
+  std::lock_guard lock(known.mutex);
+  const auto at = known.by_handle.find(handle);
+  if (at == known.by_handle.end()) return;
+  forget(at->second.get());
+  known.by_handle.erase(at);
+}
+
 }  // namespace shim::intercept

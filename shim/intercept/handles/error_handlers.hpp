@@ -29,5 +29,7 @@ LastReference free_reference(MPI_Errhandler handle);
 /// Remember a handler of the substrate by its handle when its creation is intercepted, because the
 /// substrate does not return the function of a handler.
 void remember_native_handler(MPI_Errhandler handle, sessions::ErrorHandler handler);
+/// Forget a handler of the substrate whose function only the substrate can call (C++ bindings).
+void forget_native_handler(MPI_Errhandler handle);
 
 }  // namespace shim::intercept

@@ -26,6 +26,34 @@
 
 namespace shim::intercept {
 
+/// Native handle of an object of Intersession; made at the first need. A copy of the object has
+/// none.
+template <typename Native>
+class NativeHandle {
+ public:
+  Native get() const noexcept {
+    return native_.load(std::memory_order_acquire);
+  }  // pairs with the release in set_first()
+  /// Store the handle unless another thread has stored one; return the stored handle.
+  Native set_first(Native made) noexcept {
+    Native present{};
+    const bool is_first = native_.compare_exchange_strong(present, made, std::memory_order_acq_rel,
+                                                          std::memory_order_acquire);
+    return is_first ? made : present;
+  }
+  NativeHandle() = default;
+  NativeHandle(const NativeHandle&) noexcept {}
+  NativeHandle& operator=(const NativeHandle&) = delete;
+  NativeHandle(NativeHandle&& other) noexcept : native_(other.native_.exchange(Native{})) {}
+  NativeHandle& operator=(NativeHandle&& other) noexcept {
+    native_.store(other.native_.exchange(Native{}));
+    return *this;
+  }
+
+ private:
+  std::atomic<Native> native_{};
+};
+
 /// A group and its origin. Refers to the session weakly, so that a group keeps no session alive.
 struct GroupObject {
   sessions::GroupPtr group;
@@ -34,6 +62,7 @@ struct GroupObject {
   std::weak_ptr<sessions::Session> session;
   /// For error handlers; unset if the group was made from a communicator.
   MPI_Session session_handle{};
+  NativeHandle<MPI_Group> native_handle{};
 };
 
 /// A communicator as its requests and messages reference it, for its error handler.
@@ -73,31 +102,6 @@ struct MessageObject {
   CommReference on;
 };
 
-/// Native handle of an object made outside MPI_Init … MPI_Finalize; made at first need.
-template <typename Native>
-class NativeHandle {
- public:
-  Native get() const noexcept {
-    return native_.load(std::memory_order_acquire);
-  }  // pairs with the release in set_first()
-  /// Store the handle unless another thread has stored one; return the stored handle.
-  Native set_first(Native made) noexcept {
-    Native present{};
-    const bool is_first = native_.compare_exchange_strong(present, made, std::memory_order_acq_rel,
-                                                          std::memory_order_acquire);
-    return is_first ? made : present;
-  }
-  NativeHandle() = default;
-  NativeHandle(NativeHandle&& other) noexcept : native_(other.native_.exchange(Native{})) {}
-  NativeHandle& operator=(NativeHandle&& other) noexcept {
-    native_.store(other.native_.exchange(Native{}));
-    return *this;
-  }
-
- private:
-  std::atomic<Native> native_{};
-};
-
 struct InfoObject {
   sessions::InfoPtr info;
   NativeHandle<MPI_Info> native_handle;
@@ -129,6 +133,11 @@ struct UserOperation {
   MPI_User_function_c* large_function = nullptr;
   bool commutes;
   bool is_fortran = false;  ///< a Fortran procedure: gets the datatype's number
+  /// Calls `function`, which is a C++ function of the native library's C++ bindings; null: it is
+  /// not.
+  void (*cxx_call)(const UserOperation& operation, void* in, void* inout, int* length,
+                   MPI_Datatype* datatype) = nullptr;
+  void (*cxx_callback)() = nullptr;  ///< what the C++ bindings pass beside `function`
 };
 using UserOperationPtr = std::shared_ptr<const UserOperation>;
 

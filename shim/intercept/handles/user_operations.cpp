@@ -67,12 +67,28 @@ void forget_native_operation(MPI_Op handle) {
   known.by_handle.erase(handle);
 }
 
+void set_cxx_call(MPI_Op handle, decltype(UserOperation::cxx_call) call, void (*callback)()) {
+  const UserOperationPtr found = find_operation(handle);
+  if (found == nullptr) return;
+  UserOperation changed = *found;
+  changed.cxx_call = call;
+  changed.cxx_callback = callback;
+  if (OpObject* object = objects.ops.find(handle))
+    object->operation = std::make_shared<UserOperation>(changed);
+  else
+    remember_native_operation(handle, changed);
+}
+
 base::Result<MPI_Op> make_native_operation(const UserOperation& operation) {
   auto refused = [](int code) {
     return base::Error(base::ErrorClass::other,
                        "the native MPI library cannot create the operation (error code " +
                            std::to_string(code) + ")");
   };
+  if (operation.cxx_call != nullptr)
+    return base::Error(base::ErrorClass::op,
+                       "the C++ bindings made the operation before MPI_Init; make it again after "
+                       "MPI_Init for objects of the world model");
   MPI_Op made = abi::predefined.op_null;
   if (operation.large_function != nullptr && substrate_symbol("PMPI_Op_create_c") != nullptr) {
     if (int code = active_table.Op_create_c(operation.large_function, operation.commutes, &made))

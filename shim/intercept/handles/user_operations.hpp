@@ -18,7 +18,12 @@ void remember_native_operation(MPI_Op handle, const UserOperation& operation);
 /// once. Calls in progress keep their operation.
 void forget_native_operation(MPI_Op handle);
 
-/// Make this operation in the native library, which is active. Errors: other, no_mem.
+/// Let an operation of either library call a function of the C++ bindings, as `call` does. For an
+/// operation that no other call uses yet.
+void set_cxx_call(MPI_Op handle, decltype(UserOperation::cxx_call) call, void (*callback)());
+
+/// Make this operation in the native library, which is active. Errors: other, no_mem, op (an
+/// operation of the C++ bindings).
 base::Result<MPI_Op> make_native_operation(const UserOperation& operation);
 void free_native_operation(MPI_Op handle);
 

@@ -9,6 +9,8 @@
 #include <limits>
 #include <string>
 
+#include "shim/base/settings.hpp"
+#include "shim/intercept/abi/unlisted_reductions.hpp"
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/user_operations.hpp"
@@ -105,7 +107,10 @@ void call_function(const AppliedOperation& applied, const void* in, void* inout,
     });
   }
   in_pieces(in, inout, count, type.extent, [&](void* from, void* to, int* length) {
-    user->function(from, to, length, &datatype);
+    if (user->cxx_call != nullptr)
+      user->cxx_call(*user, from, to, length, &datatype);
+    else
+      user->function(from, to, length, &datatype);
   });
 }
 
@@ -172,15 +177,29 @@ base::Status get_user_op(Reduction& checked, const ReductionArguments& given) {
   return {};
 }
 
-/// Take the operation if it is allowed on the type.
+/// True if the program wants the types that the standard lists only (INTERSESSION_REDUCTIONS). Read
+/// once. An invalid value is an error of the first session.
+bool accepts_listed_types_only() {
+  static const bool chosen = base::from_environment("INTERSESSION_REDUCTIONS") == "standard";
+  return chosen;
+}
+
+/// Take the operation if it is allowed on the type, or if the native libraries compute it.
 base::Status get_op(Reduction& checked, const ReductionArguments& given) {
   checked.op = abi::find_op(given.op);
   if (checked.op == nullptr) return get_user_op(checked, given);
   if (!checked.type->is_predefined())
     return Error(ErrorClass::op, "predefined operations apply to predefined datatypes only");
-  if (!types::is_allowed(*checked.op, *checked.type))
+  if (types::is_allowed(*checked.op, *checked.type)) [[likely]]
+    return {};
+  const types::Type* const computed_as = accepts_listed_types_only()
+                                             ? nullptr
+                                             : abi::unlisted_reduction_type(*checked.type,
+                                                                            checked.op->code);
+  if (computed_as == nullptr)
     return Error(ErrorClass::op, std::string(checked.op->name) + " is not defined on " +
                                      std::string(checked.type->name));
+  checked.type = computed_as;
   return {};
 }
 

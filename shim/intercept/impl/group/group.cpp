@@ -20,6 +20,14 @@ static_assert(static_cast<int>(sessions::Comparison::identical) == MPI_IDENT &&
               static_cast<int>(sessions::Comparison::unequal) == MPI_UNEQUAL);
 static_assert(sessions::kUndefined == MPI_UNDEFINED);
 
+base::Status free_group(MPI_Group handle) {
+  auto taken = objects.groups.take(handle);
+  if (!taken) return std::move(group_of(handle)).error();
+  MPI_Group native_handle = taken->native_handle.get();
+  if (!abi::is_unset(native_handle) && is_active()) active_table.Group_free(&native_handle);
+  return {};
+}
+
 int size(MPI_Group group, int* size) {
   return run_with_handler(Subject::group(group), "MPI_Group_size", [&]() -> base::Status {
     SHIM_TRY_ASSIGN(GroupObject found, get_group(group));
@@ -90,8 +98,7 @@ int Group_free(MPI_Group* group) {
   return run_with_handler(Subject::at(abi::HandleKind::group, group), "MPI_Group_free",
                           [&]() -> base::Status {
                             SHIM_TRY(check_output(group, "group"));
-                            if (!is_empty && !objects.groups.take(*group))
-                              return std::move(group_of(*group)).error();
+                            if (!is_empty) SHIM_TRY(free_group(*group));
                             *group = abi::predefined.group_null;
                             return {};
                           });

@@ -4,6 +4,7 @@
 // MPICH, so that both languages call operations and error handlers identically.)
 #include "shim/intercept/abi/mpich/native/fortran.hpp"
 #include "shim/intercept/abi/entries/fortran_entries.hpp"
+#include "shim/intercept/abi/mpich/entries/cxx_bindings.hpp"
 #include "shim/intercept/abi/ours.hpp"
 #include "shim/intercept/handles/keyvals.hpp"
 #include "shim/intercept/impl/attributes.hpp"
@@ -97,10 +98,12 @@ int MPII_Type_set_attr(MPI_Datatype type, int keyval, void* value, AttributeAs a
                                                                              as);
 }
 
-/// Called after MPI_X_create_keyval with Fortran procedures.
+/// Called after MPI_X_create_keyval with Fortran procedures, or with functions of the C++ bindings.
 void MPII_Keyval_set_proxy(int keyval, Proxy* copy, Proxy* erase) {
-  const auto key = si::find_key(keyval);
-  if (key) {
+  const bool is_of_cxx = si::is_of_cxx_bindings(copy);
+  if (is_of_cxx) si::forget_key(keyval);  // only the native library can call its functions
+  if (is_of_cxx && si::abi::is_key_of_ours(keyval)) return si::refuse_key_of_cxx_bindings();
+  if (const auto key = si::find_key(keyval)) {
     si::fortran::keep_proxies(*key, copy, erase);
     si::change_key_to_fortran(keyval);
   }
