@@ -55,6 +55,13 @@ struct NamedSet {
   std::vector<std::uint32_t> ranks;  ///< world ranks in the set's own order
 };
 
+/// Numbers that a launcher passes for attributes of MPI_COMM_WORLD; those that it does not pass are
+/// not set.
+struct LaunchNumbers {
+  std::optional<std::uint32_t> universe_size;  ///< MPI_UNIVERSE_SIZE
+  std::optional<std::uint32_t> app_number;     ///< MPI_APPNUM of this process
+};
+
 /// An entry of the job-wide log.
 struct LogEntry {
   std::uint32_t writer = 0;  ///< world rank of the process that appended the entry
@@ -99,6 +106,8 @@ class Bootstrap {
   /// Application number of each rank in an MPMD launch; empty if the launcher has only one
   /// application.
   virtual std::span<const std::uint32_t> app_numbers() const = 0;
+  /// Query the launcher for these numbers. Local; waits for the launcher, which may not respond.
+  virtual LaunchNumbers query_launch_numbers() { return {}; }
   /// Return the environment variables that identify a process of this job; nothing if there are
   /// none.
   virtual std::optional<LaunchIdentity> launch_identity() const { return std::nullopt; }

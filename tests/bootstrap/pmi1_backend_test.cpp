@@ -33,6 +33,20 @@ TEST(Pmi1Backend, KnowsTheJob) {
   EXPECT_FALSE(self->has_lost_launcher());
 }
 
+TEST(Pmi1Backend, QueriesTheNumbersOfTheLaunch) {
+  struct Case {
+    const char *universe, *application;
+    std::optional<std::uint32_t> expected_universe, expected_application;
+  };
+  for (const Case& each : {Case{"infinite", "2", std::nullopt, 2u}, Case{"4", "-1", 4u, {}}}) {
+    FakeServer server({.universe = each.universe, .application = each.application});
+    Process process(server, 0);
+    const LaunchNumbers numbers = process.open()->query_launch_numbers();
+    EXPECT_EQ(numbers.universe_size, each.expected_universe);
+    EXPECT_EQ(numbers.app_number, each.expected_application);
+  }
+}
+
 TEST(Pmi1Backend, PublishesValuesOfAnyLengthAndBytes) {
   for (std::size_t limit : {100u, 1024u, 70'000u}) {
     FakeServer server({.size = 2, .value_limit = limit});

@@ -37,6 +37,8 @@ struct ServerOptions {
   std::uint32_t subversion = 1;
   std::string mapping;  ///< PMI_process_mapping; by default all processes are on one node
   std::size_t value_limit = 1024;
+  std::string universe = "infinite";
+  std::string application = "0";
   bool byte_by_byte = false;
   /// As Slurm: close the connection if the first request is not init; never answer a second init.
   bool one_init = false;
@@ -175,7 +177,8 @@ class FakeServer {
              std::to_string(options_.value_limit) + "\n";
     if (command == "get_my_kvsname")
       return options_.one_init ? "cmd=my_kvsname kvsname=7.0\n" : "cmd=my_kvsname kvsname=kvs_1\n";
-    if (command == "get_appnum") return "cmd=appnum appnum=0\n";
+    if (command == "get_appnum") return "cmd=appnum appnum=" + options_.application + "\n";
+    if (command == "get_universe_size") return "cmd=universe_size size=" + options_.universe + "\n";
     if (command == "get" && value("key") == "PMI_process_mapping")
       return "cmd=get_result rc=0 msg=success value=" + options_.mapping + "\n";
     if (command == "get")

@@ -6,6 +6,8 @@
 
 #include "session_world.h"
 
+int MPIX_Query_cuda_support(void); /* mpi-ext.h of Open MPI, mpi_proto.h of MPICH */
+
 static MPI_Comm static_world = MPI_COMM_WORLD;
 static MPI_Comm seen_by_callback = MPI_COMM_NULL;
 static int deleted[4], deletions, finalized_in_callback = -1;
@@ -16,18 +18,21 @@ static int flag_of(int (*query)(int*)) {
   return flag;
 }
 
-/* The functions of the native library itself, which the program's calls do not reach. */
-static int flag_of_native(const char* name) {
+/* Return a function of the native library itself, which the program's calls do not reach. */
+static void* native_function(const char* name) {
   const char* libraries[] = {"libmpi.so.40", "libmpi.so.12", "libmpich.so.12"};
   for (size_t i = 0; i < sizeof libraries / sizeof *libraries; ++i) {
     void* library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-    int (*query)(int*);
-    if (library == NULL) continue;
-    *(void**)&query = dlsym(library, name);
-    return flag_of(query);
+    if (library != NULL) return dlsym(library, name);
   }
-  EXPECT(0, "no native library");
-  return -1;
+  fputs("no native library\n", stderr);
+  exit(1);
+}
+
+static int flag_of_native(const char* name) {
+  int (*query)(int*);
+  *(void**)&query = native_function(name);
+  return flag_of(query);
 }
 
 static int on_delete(MPI_Comm comm, int key, void* value, void* extra) {
@@ -185,6 +190,7 @@ static int run(int argc, char** argv) {
   check_names();
   check_messages();
   check_callbacks();
+  EXPECT(MPIX_Query_cuda_support() == 0, "device memory");
   MUST_FAIL(MPI_ERR_OTHER, MPI_Init(&argc, &argv));
   check_unsupported();
   set_attributes_for_finalize();
@@ -229,11 +235,27 @@ static int run_without_init(void) {
   return verdict();
 }
 
+/* Other code than MPI_Init has initialised the native library: a warning tells so. */
+static int run_beside_native(int argc, char** argv) {
+  int (*init)(int*, char***), (*finalize)(void);
+  *(void**)&init = native_function("PMPI_Init");
+  *(void**)&finalize = native_function("PMPI_Finalize");
+  MUST(init(&argc, &argv));
+  MUST(MPI_Init(&argc, &argv));
+  MUST(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  MUST(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  check_messages();
+  MUST(MPI_Finalize());
+  MUST(finalize());
+  return verdict();
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "run";
   if (strcmp(what, "run") == 0) return run(argc, argv);
   if (strcmp(what, "after_session") == 0) return run_after_session(argc, argv);
   if (strcmp(what, "without_init") == 0) return run_without_init();
+  if (strcmp(what, "beside_native") == 0) return run_beside_native(argc, argv);
   MUST(MPI_Init(&argc, &argv));
   MUST(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   if (strcmp(what, "abort") == 0 && rank == 0) MPI_Abort(MPI_COMM_WORLD, 7);

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "shim/bootstrap/pmi1/connection.hpp"
+#include "shim/bootstrap/pmi1/job_query.hpp"
 #include "shim/bootstrap/pmi1/kvs_log_store.hpp"
 #include "shim/bootstrap/pmi1/search.hpp"
 
@@ -24,6 +25,7 @@ class Backend final : public Bootstrap {
   void set_node_map(NodeMap map) override { facts_.node_map = std::move(map); }
   /// Empty: PMI-1 reports only a process's own application number.
   std::span<const std::uint32_t> app_numbers() const override { return {}; }
+  LaunchNumbers query_launch_numbers() override { return read_launch_numbers(*use_, seconds_); }
   /// The variables do not identify the job: a process counts only if it descends from this job's
   /// daemon.
   std::optional<LaunchIdentity> launch_identity() const override { return identity_; }

@@ -87,4 +87,12 @@ base::Result<JobFacts> read_job(ProxyLease& use, Position position, bool host_ha
   return facts;
 }
 
+LaunchNumbers read_launch_numbers(ProxyLease& use, double seconds) {
+  const auto number = [&](const char* command, const char* key) -> std::optional<std::uint32_t> {
+    const auto line = query(use, request(command), seconds);
+    return line ? line->number(key) : std::nullopt;
+  };
+  return {number("get_universe_size", "size"), number("get_appnum", "appnum")};
+}
+
 }  // namespace shim::bootstrap::pmi1

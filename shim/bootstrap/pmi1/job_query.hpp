@@ -25,4 +25,8 @@ struct JobFacts {
 base::Result<JobFacts> read_job(ProxyLease& use, Position position, bool host_has_sent_init,
                                 double seconds);
 
+/// Query the numbers of the launch. A value that is no number counts as not passed: hydra's size of
+/// the universe is "infinite", and Slurm's application number is -1.
+LaunchNumbers read_launch_numbers(ProxyLease& use, double seconds);
+
 }  // namespace shim::bootstrap::pmi1

@@ -28,6 +28,9 @@ class Backend final : public Bootstrap {
   base::Result<NodeMap> query_node_map() override;
   void set_node_map(NodeMap map) override { node_map_ = std::move(map); }
   std::span<const std::uint32_t> app_numbers() const override { return facts_.app_numbers; }
+  LaunchNumbers query_launch_numbers() override {
+    return read_launch_numbers(context_->library, connection_->self());
+  }
   std::optional<LaunchIdentity> launch_identity() const override {
     return LaunchIdentity{{"PMIX_NAMESPACE=" + facts_.job.world_name}, "PMIX_RANK"};
   }

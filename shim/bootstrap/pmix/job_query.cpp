@@ -176,6 +176,11 @@ base::Result<JobFacts> read_job(const PmixLibrary& library, const pmix_proc_t& s
   return facts;
 }
 
+LaunchNumbers read_launch_numbers(const PmixLibrary& library, const pmix_proc_t& self) {
+  return {query_number(library, process_of(self, PMIX_RANK_WILDCARD), PMIX_UNIV_SIZE),
+          query_number(library, self, PMIX_APPNUM)};
+}
+
 base::Result<NodeMap> read_node_map(const PmixLibrary& library, const pmix_proc_t& self,
                                     std::uint32_t size) {
   if (auto map = map_by_nodes(library, self, size)) return *std::move(map);

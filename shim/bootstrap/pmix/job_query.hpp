@@ -22,6 +22,9 @@ struct JobFacts {
 /// applications. Errors: other (the server does not report the job's size).
 base::Result<JobFacts> read_job(const PmixLibrary& library, const pmix_proc_t& self);
 
+/// Query the numbers of the launch that PMIx_Init has fetched.
+LaunchNumbers read_launch_numbers(const PmixLibrary& library, const pmix_proc_t& self);
+
 /// Query the node map, with one request per node or per process. Errors: other (the server does not
 /// report a process's node).
 base::Result<NodeMap> read_node_map(const PmixLibrary& library, const pmix_proc_t& self,

@@ -2,6 +2,8 @@
 // Declares properties of the substrate's library as a whole.
 #pragma once
 
+#include <span>
+
 #include "shim/families/families.hpp"
 
 namespace shim::intercept::abi {
@@ -19,8 +21,22 @@ extern const bool kExitBeforeFinalizeIsAnError;
 /// Value of MPI_TAG_UB on the substrate's MPI_COMM_WORLD.
 extern const int kTagUpperBound;
 /// Environment variable in which the substrate's launchers pass the value of MPI_UNIVERSE_SIZE;
-/// null: the attribute has no value.
+/// null if there is none.
 extern const char* const kUniverseSizeVariable;
+/// True if MPI_UNIVERSE_SIZE and MPI_APPNUM have a value on the substrate's MPI_COMM_WORLD only if
+/// the launcher passes one. Otherwise the universe has at least the job's processes, and the job at
+/// least application 0.
+extern const bool kHasOnlyNumbersOfLauncher;
+
+/// Values that keys of MPI_INFO_ENV have (MPI-4.1 §11.2.1, and keys of an MPI library).
+enum class InfoEnvValue { command, arguments, processes, host, machine, thread_level, launcher };
+struct InfoEnvKey {
+  const char* key;
+  InfoEnvValue value;  ///< value if the launcher passes none; `launcher`: then the key is absent
+  const char* variable = nullptr;  ///< environment variable in which the launcher passes the value
+};
+/// Keys of the substrate's MPI_INFO_ENV, in its order.
+extern const std::span<const InfoEnvKey> kInfoEnvKeys;
 /// True if the substrate's MPI_COMM_SELF has the predefined attributes of MPI_COMM_WORLD, too.
 extern const bool kSelfHasPredefinedAttributes;
 /// True if the substrate's MPI_Wtime works before MPI_Init and after MPI_Finalize.

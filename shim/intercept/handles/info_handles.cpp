@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/intercept/handles/info_handles.hpp"
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shim/base/files.hpp"
 #include "shim/base/parsing.hpp"
+#include "shim/base/settings.hpp"
 #include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/objects.hpp"
+#include "shim/intercept/handles/world_comms.hpp"
 #include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/substrate.hpp"
 
@@ -55,22 +58,97 @@ base::Result<InfoPtr> copy_from_native(MPI_Info handle) {
   return info;
 }
 
+std::string host_name() {
+  char text[256] = {};
+  return gethostname(text, sizeof text - 1) == 0 ? text : "";
+}
+
+std::string working_directory() {
+  char text[4096];
+  return getcwd(text, sizeof text) != nullptr ? text : "";
+}
+
+std::string machine_name() {
+  utsname names{};
+  return uname(&names) == 0 ? names.machine : "";
+}
+
+std::string command() {
+  const auto words = command_line();
+  return words.empty() ? "" : words[0];
+}
+
+std::string arguments() {
+  const auto words = command_line();
+  std::string joined;
+  for (std::size_t i = 1; i < words.size(); ++i) joined += (i == 1 ? "" : " ") + words[i];
+  return joined;
+}
+
+std::string number_of_processes() {
+  return base::from_environment(abi::kWorldSizeVariable).value_or("");
+}
+
+const char* name_of_level(int level) {
+  switch (level) {
+    case MPI_THREAD_SINGLE:
+      return "MPI_THREAD_SINGLE";
+    case MPI_THREAD_FUNNELED:
+      return "MPI_THREAD_FUNNELED";
+    case MPI_THREAD_SERIALIZED:
+      return "MPI_THREAD_SERIALIZED";
+    default:
+      return "MPI_THREAD_MULTIPLE";
+  }
+}
+
+/// Return the value of a key if the launcher passes none; empty: the key is absent.
+std::string value_without_launcher(abi::InfoEnvValue value) {
+  const int size = world_comms.size.load(std::memory_order_relaxed);
+  switch (value) {
+    case abi::InfoEnvValue::command:
+      return command();
+    case abi::InfoEnvValue::arguments:
+      return arguments();
+    case abi::InfoEnvValue::processes:
+      return size > 0 ? std::to_string(size) : number_of_processes();
+    case abi::InfoEnvValue::host:
+      return host_name();
+    case abi::InfoEnvValue::machine:
+      return machine_name();
+    case abi::InfoEnvValue::thread_level:
+      return name_of_level(world_comms.level.load(std::memory_order_relaxed));
+    case abi::InfoEnvValue::launcher:
+      return "";
+  }
+  return "";
+}
+
+/// Return the substrate's keys and values, for a world model that Intersession serves.
+InfoPtr environment_info_of_substrate() {
+  auto info = std::make_shared<Info>();
+  for (const abi::InfoEnvKey& row : abi::kInfoEnvKeys) {
+    const auto passed = row.variable != nullptr ? base::from_environment(row.variable)
+                                                : std::nullopt;
+    const std::string value = passed ? *passed : value_without_launcher(row.value);
+    if (!value.empty()) set(*info, row.key, value);
+  }
+  return info;
+}
+
 }  // namespace
 
 InfoPtr environment_info() {
+  if (is_world_served()) return environment_info_of_substrate();
   auto info = std::make_shared<Info>();
-  auto words = command_line();
-  if (!words.empty()) set(*info, "command", words[0]);
-  if (words.size() > 1) {
-    std::string arguments = words[1];
-    for (std::size_t i = 2; i < words.size(); ++i) arguments += " " + words[i];
-    set(*info, "argv", arguments);
-  }
-  char text[4096];
-  if (getcwd(text, sizeof text) != nullptr) set(*info, "wdir", text);
-  if (gethostname(text, 256) == 0) set(*info, "host", text);
-  if (const char* size = std::getenv(abi::kWorldSizeVariable)) set(*info, "maxprocs", size);
-  set(*info, "thread_level", "MPI_THREAD_MULTIPLE");
+  const std::pair<const char*, std::string> values[] = {{"command", command()},
+                                                        {"argv", arguments()},
+                                                        {"wdir", working_directory()},
+                                                        {"host", host_name()},
+                                                        {"maxprocs", number_of_processes()},
+                                                        {"thread_level", "MPI_THREAD_MULTIPLE"}};
+  for (const auto& [key, value] : values)
+    if (!value.empty()) set(*info, key, value);
   return info;
 }
 

@@ -18,6 +18,8 @@ enum class ServedWorldState { not_started, starting, started, ended };
 /// of the thread that makes them pair with the acquire loads below.
 struct WorldComms {
   std::atomic<MPI_Comm> world{}, self{};
+  std::atomic<int> size{0};  ///< of mpi://WORLD once MPI_Init has returned; pairs with nothing
+  std::atomic<int> level{MPI_THREAD_MULTIPLE};  ///< of MPI_Init, or of sessions; pairs with nothing
   /// The release stores of MPI_Init and MPI_Finalize pair with the acquire loads of the queries.
   std::atomic<ServedWorldState> state{ServedWorldState::not_started};
 };

@@ -37,6 +37,12 @@ std::optional<int> application_of(sessions::Process& process) {
   return std::nullopt;
 }
 
+/// Return the application number that the launcher passes; 0 without one.
+int application_or_first(sessions::Process& process) {
+  if (const auto found = application_of(process)) return *found;
+  return static_cast<int>(process.bootstrap().query_launch_numbers().app_number.value_or(0));
+}
+
 /// Return the last code added in either library (MPI_Add_error_code).
 int last_used_code() {
   if (auto added = user_codes().last_used()) return *added;
@@ -55,8 +61,6 @@ int last_used_code() {
 PredefinedValue predefined_value(sessions::Process& process, int number) {
   static int tag_upper_bound = p2p::kTagUpperBound, any_rank = MPI_ANY_SOURCE,
              no_host = MPI_PROC_NULL, is_global = 0;
-  static int universe_size = static_cast<int>(process.bootstrap().job().size),
-             application = application_of(process).value_or(0);
   static int last_code = 0;
   switch (number) {
     case MPI_TAG_UB:
@@ -67,10 +71,14 @@ PredefinedValue predefined_value(sessions::Process& process, int number) {
       return &no_host;
     case MPI_WTIME_IS_GLOBAL:
       return &is_global;
-    case MPI_UNIVERSE_SIZE:
-      return &universe_size;
-    case MPI_APPNUM:
+    case MPI_UNIVERSE_SIZE: {
+      static int size = static_cast<int>(process.bootstrap().job().size);
+      return &size;
+    }
+    case MPI_APPNUM: {  // asks the launcher
+      static int application = application_or_first(process);
       return &application;
+    }
     case MPI_LASTUSEDCODE:  // users may add some; relaxed: a plain number
       std::atomic_ref(last_code).store(last_used_code(), std::memory_order_relaxed);
       return &last_code;
@@ -79,11 +87,30 @@ PredefinedValue predefined_value(sessions::Process& process, int number) {
   }
 }
 
-/// Return the number that the launcher passes; without one the number of processes.
-int universe_size(sessions::Process& process) {
-  const auto passed = base::from_environment(abi::kUniverseSizeVariable);
-  const auto number = passed ? base::number_in<int>(*passed) : std::nullopt;
-  return number ? *number : static_cast<int>(process.bootstrap().job().size);
+/// Attributes of MPI_COMM_WORLD that count what the launcher has started.
+struct CountedByLauncher {
+  std::optional<int> universe_size, application;
+};
+
+/// Return the values on MPI_COMM_WORLD. Asks the launcher.
+CountedByLauncher counted_by_launcher(sessions::Process& process) {
+  const bootstrap::LaunchNumbers passed = process.bootstrap().query_launch_numbers();
+  CountedByLauncher found{passed.universe_size, passed.app_number};
+  if (abi::kUniverseSizeVariable != nullptr)
+    if (const auto text = base::from_environment(abi::kUniverseSizeVariable))
+      if (const auto number = base::number_in<int>(*text)) found.universe_size = number;
+  if (const auto application = application_of(process)) found.application = application;
+  if (abi::kHasOnlyNumbersOfLauncher) return found;
+  if (!found.universe_size) found.universe_size = static_cast<int>(process.bootstrap().job().size);
+  if (!found.application) found.application = 0;
+  return found;
+}
+
+PredefinedValue counted_value(sessions::Process& process, int number) {
+  static CountedByLauncher counted = counted_by_launcher(process);
+  std::optional<int>& value = number == MPI_UNIVERSE_SIZE ? counted.universe_size
+                                                          : counted.application;
+  return value ? &*value : nullptr;
 }
 
 PredefinedValue predefined_value_on(MPI_Comm comm, sessions::Process& process, int number) {
@@ -160,10 +187,8 @@ PredefinedValue predefined_comm_value(MPI_Comm predefined, sessions::Process& pr
   if (predefined == MPI_Comm(abi::predefined.comm_self) && !abi::kSelfHasPredefinedAttributes)
     return nullptr;
   if (number == MPI_TAG_UB) return &tag_upper_bound;
-  if (number != MPI_UNIVERSE_SIZE) return of_sessions;
-  if (abi::kUniverseSizeVariable == nullptr) return nullptr;
-  static int size = universe_size(process);
-  return &size;
+  if (number != MPI_UNIVERSE_SIZE && number != MPI_APPNUM) return of_sessions;
+  return counted_value(process, number);
 }
 
 int get_comm_number(const char* function, MPI_Comm comm, int keyval, std::intptr_t* value,

@@ -30,7 +30,6 @@ using State = ServedWorldState;
 
 struct ServedWorld {
   std::mutex mutex;  ///< held while the communicators are made, and the state changes
-  std::atomic<int> level{MPI_THREAD_MULTIPLE};
   std::atomic<pthread_t> main_thread{0};
 };
 /// Never destroyed: programs call MPI in exit handlers.
@@ -121,7 +120,9 @@ base::Status start_served_world(int level) {
   std::lock_guard lock(model.mutex);
   SHIM_TRY(make(world(), session));
   SHIM_TRY(make(self(), session));
-  model.level.store(level, std::memory_order_relaxed);
+  world_comms.level.store(level, std::memory_order_relaxed);
+  world_comms.size.store(static_cast<int>(process->bootstrap().job().size),
+                         std::memory_order_relaxed);
   model.main_thread.store(pthread_self(), std::memory_order_relaxed);
   world_comms.state.store(State::started, std::memory_order_release);
   enter_served();
@@ -196,7 +197,7 @@ int Finalized(int* flag) {
 int Query_thread(int* provided) {
   return run_with_handler(Subject(), "MPI_Query_thread", [&]() -> base::Status {
     SHIM_TRY(check_output(provided, "thread level"));
-    *provided = served().level.load(std::memory_order_relaxed);
+    *provided = world_comms.level.load(std::memory_order_relaxed);
     return {};
   });
 }
