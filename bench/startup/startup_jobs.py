@@ -82,6 +82,15 @@ def systems_of(bench, options):
         System("MPI_Init", bench, "startup_world", leaves=not bench.mpi.finalizes_over_nodes),
         System("sessions", bench, "startup_session", prints_counts=True),
         System("sparse sessions", bench, "startup_session", ("sparse",), prints_counts=True),
+        System(
+            "MPI_Init on sessions",
+            bench,
+            "startup_world",
+            settings=(
+                ("INTERSESSION_WORLD", "sessions"),
+                ("LD_PRELOAD", str(bench.library)),
+            ),
+        ),
     ]
     for native in natives.find(options, ["startup/startup_session.c"]):
         systems.append(
