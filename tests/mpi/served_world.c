@@ -230,7 +230,10 @@ static int run_without_init(void) {
     open_world("own");
     check_messages();
     MUST(MPI_Comm_free(&world));
+    EXPECT(flag_of(MPI_Initialized) == 1, "MPI_Initialized during a session");
     MUST(MPI_Session_finalize(&session));
+    EXPECT(flag_of(MPI_Initialized) == 0, "MPI_Initialized after the last session");
+    EXPECT(flag_of(MPI_Finalized) == 0, "MPI_Finalized after the last session");
   }
   return verdict();
 }

@@ -177,10 +177,12 @@ int make_served_comm(const Subject& subject, const char* function, MPI_Comm& com
 
 namespace impl_when_served {
 
+/// True if the program may use MPI_COMM_WORLD, or has used it after MPI_Init. Not after the last
+/// session of a program without MPI_Init: its libraries would use MPI_COMM_SELF in exit handlers.
 int Initialized(int* flag) {
   return run_with_handler(Subject(), "MPI_Initialized", [&]() -> base::Status {
     SHIM_TRY(check_output(flag, "flag"));
-    *flag = 1;
+    *flag = state() != State::not_started || any_open_session() != nullptr;
     return {};
   });
 }
