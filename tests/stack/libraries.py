@@ -41,6 +41,7 @@ class Library:
     modes: tuple[str, ...] = tuple(MODES)
     calls_init: bool = False
     refuses: dict[str, str] = dataclasses.field(default_factory=dict)
+    prepare: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     same_output: str = ""
 
@@ -177,7 +178,11 @@ def build(
         )
         variables |= {"STACK_HELPER": str(helper), "PYTHONPATH": str(_PROGRAMS)}
         return Command(_PYTHON, (str(library.program),), variables)
-    words = [word.format(program=library.program) for word in library.command]
+    names = {"program": library.program, "programs": library.program.parent, "work": folder}
+    folder.mkdir(parents=True, exist_ok=True)
+    if library.prepare:
+        _run(*(word.format(**names) for word in library.prepare), cwd=folder, timeout=_SECONDS)
+    words = [word.format(**names) for word in library.command]
     return Command(words[0], tuple(words[1:]), variables)
 
 

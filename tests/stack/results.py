@@ -47,7 +47,7 @@ def _failed(reason: str, lines: list[str]) -> tuple[str, str]:
 
 def _judge_refusal(pattern: str, code: int, lines: list[str]) -> tuple[str, str]:
     """The program must fail with the message of the library."""
-    messages = [line.strip() for line in lines if re.search(pattern, line)]
+    messages = [found[0].strip() for line in lines if (found := re.search(pattern, line))]
     if code == 0:
         return _failed(f"no refusal, expected {pattern!r}", lines)
     if not messages:
@@ -130,14 +130,12 @@ def document(
             of_modes = [results.get((library.name, mpi, mode)) for mode in MODES]
             version = next((each.version for each in of_modes if each and each.version), "")
             cells = [_cell(result, refusals) for result in of_modes]
-            rows.append(
-                f"| {library.name} | {version} | {names[mpi]} | " + " | ".join(cells) + " |"
-            )
+            rows.append(f"| {' | '.join([library.name, version, names[mpi], *cells])} |")
     lines = [
         "# Results of libraries",
         "",
-        "`tests/stack/run` wrote this page: programs of 4 processes hand a communicator to libraries",
-        "of Debian 12, and check the numbers that these compute.",
+        "`tests/stack/run` wrote this page: programs of 4 processes hand a communicator to",
+        "libraries of Debian 12, and check the numbers that these compute.",
         f"Run on {', '.join(f'{date} (commit {commit})' for date, commit in commits)}.",
         "",
         "| mode | communicator |",

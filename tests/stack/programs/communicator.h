@@ -117,7 +117,9 @@ static int stack_end(void) {
   MPI_Comm_free(&stack.comm);
   MPI_Session_finalize(&stack.session);
 #endif
-  if (initialized == 1) MPI_Finalize(); /* some libraries call MPI_Init */
+  int finalized = 0;
+  if (initialized == 1) MPI_Finalized(&finalized); /* some libraries call MPI_Init, some both */
+  if (initialized == 1 && !finalized) MPI_Finalize();
   return stack.failures != 0;
 }
 

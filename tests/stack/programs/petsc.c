@@ -11,7 +11,9 @@ static double exact(int i, int j) { return 1 + sin(0.2 * i) * cos(0.3 * j); }
 
 int main(void) {
   const MPI_Comm comm = stack_begin();
+#ifndef STACK_COMM_WORLD_NOT_SET
   PETSC_COMM_WORLD = comm;
+#endif
   const PetscErrorCode code = PetscInitialize(NULL, NULL, NULL, NULL);
   if (code != 0) { /* without a message */
     fprintf(stderr, "PetscInitialize: error %d\n", (int)code);
