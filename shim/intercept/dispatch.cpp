@@ -95,12 +95,15 @@ int fail_unsupported(const Subject& subject, const char* function, const char* w
 }  // namespace
 
 int unsupported(const Subject& subject, const char* function) {
+  if (!abi::is_ours_bits(subject.handle))
+    return fail_unsupported(subject, function,
+                            "neither the native MPI library nor Intersession has this function");
   return fail_unsupported(
       subject, function,
-      abi::is_ours_bits(subject.handle)
-          ? "not available on objects of a session in this version of Intersession; "
-            "call MPI_Init and use a communicator of the world model"
-          : "neither the native MPI library nor Intersession has this function");
+      is_world_served() ? "not available in this version of Intersession, which serves the world "
+                          "model because of INTERSESSION_WORLD=sessions"
+                        : "not available on objects of a session in this version of Intersession; "
+                          "call MPI_Init and use a communicator of the world model");
 }
 
 int unsupported_natively(const Subject& subject, const char* function) {
