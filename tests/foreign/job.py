@@ -44,6 +44,7 @@ class Job:
     verdict: str
     ignored: tuple[str, ...] = ()
     stacks: bool = False
+    prefix: tuple[str, ...] = ()  # a command that runs the launcher, for example in other nodes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,6 +112,7 @@ def _command(job: Job) -> list[str]:
         "setpriv",
         "--pdeathsig",
         "KILL",
+        *job.prefix,
         *launcher.start(),
         *variables,
         "-n",

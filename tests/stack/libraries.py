@@ -12,12 +12,49 @@ _PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 _PYTHON = "/usr/bin/python3"
 _SECONDS = 300  # of a compiler on a busy machine
 MPIS = ("openmpi", "mpich")
-# What the document says of the modes.
+
+
+@dataclasses.dataclass(frozen=True)
+class Mode:
+    """A way to give a library a communicator."""
+
+    name: str
+    meaning: str
+    is_native: bool = False  # the program is compiled for the MPI library alone
+    is_preloaded: bool = False  # Intersession is preloaded; Python and applications: always
+    is_served: bool = False  # INTERSESSION_WORLD=sessions
+    calls_init: bool = False  # the native library's MPI_Init runs
+
+    @property
+    def uses_intersession(self) -> bool:
+        return not self.is_native or self.is_preloaded
+
+
 MODES = {
-    "native": "`MPI_COMM_WORLD` of the MPI library, without Intersession",
-    "session": "a session communicator; the program does not call `MPI_Init`",
-    "world": "a session communicator, after `MPI_Init`",
-    "served": "a session communicator, with `INTERSESSION_WORLD=sessions`",
+    mode.name: mode
+    for mode in (
+        Mode(
+            "native",
+            "`MPI_COMM_WORLD` of the MPI library, without Intersession",
+            is_native=True,
+            calls_init=True,
+        ),
+        Mode("session", "a session communicator; the program does not call `MPI_Init`"),
+        Mode("world", "a session communicator, after `MPI_Init`", calls_init=True),
+        Mode(
+            "served",
+            "a session communicator, with `INTERSESSION_WORLD=sessions`",
+            is_served=True,
+        ),
+        Mode(
+            "unchanged",
+            "`MPI_COMM_WORLD`; the program of mode native, with Intersession preloaded and "
+            "`INTERSESSION_WORLD=sessions`",
+            is_native=True,
+            is_preloaded=True,
+            is_served=True,
+        ),
+    )
 }
 
 
@@ -112,25 +149,19 @@ def install(packages: list[str]) -> None:
     )
 
 
-def _compiler(language: str, mpi: str, mode: str, build: pathlib.Path) -> list[str]:
-    if mode == "native":
+def _compiler(language: str, mpi: str, mode: Mode, build: pathlib.Path) -> list[str]:
+    if mode.is_native:
         return [f"mpicc.{mpi}" if language == ".c" else f"mpicxx.{mpi}", "-DSTACK_NATIVE"]
     wrapper = "intersession-cc" if language == ".c" else "intersession-cxx"
     return [str(build / "bin" / wrapper), "--mpi", mpi]
 
 
 def _compile(
-    source: pathlib.Path,
-    mpi: str,
-    mode: str,
-    build: pathlib.Path,
-    made: pathlib.Path,
-    *options: str,
+    source: pathlib.Path, compiler: list[str], made: pathlib.Path, options: tuple[str, ...]
 ) -> pathlib.Path:
-    """Compile a source file; the modes with Intersession share one program."""
     made.parent.mkdir(parents=True, exist_ok=True)
     _run(
-        *_compiler(source.suffix, mpi, mode, build),
+        *compiler,
         *("-g", "-O1", "-Wall", "-Wextra", f"-I{_PROGRAMS}", str(source), "-o", str(made)),
         *(*options, "-lm"),
         timeout=_SECONDS,
@@ -147,35 +178,34 @@ class Command:
     variables: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
+def _variables(mpi: str, mode: Mode, is_linked: bool, build: pathlib.Path) -> dict[str, str]:
+    """Return the environment of a program, which is linked with Intersession or not."""
+    # The program of mode native has no other way to get a communicator.
+    variables = {"STACK_MODE": "native" if mode.is_native else mode.name}
+    if mode.is_served:
+        variables["INTERSESSION_WORLD"] = "sessions"
+    if mode.uses_intersession and not is_linked:
+        variables["LD_PRELOAD"] = str(build / "lib" / f"libintersession-{mpi}.so")
+    return variables
+
+
 def build(
-    library: Library, mpi: str, mode: str, intersession: pathlib.Path, work: pathlib.Path
+    library: Library, mpi: str, mode: Mode, intersession: pathlib.Path, work: pathlib.Path
 ) -> Command:
     """Compile what a library's program needs in a mode, and return how to start it."""
-    folder = work / mpi / ("native" if mode == "native" else "linked")
-    variables = {"STACK_MODE": mode}
-    if mode == "served":
-        variables["INTERSESSION_WORLD"] = "sessions"
+    folder = work / mpi / ("native" if mode.is_native else "linked")
+    is_linked = library.is_compiled and not mode.is_native
+    variables = _variables(mpi, mode, is_linked, intersession)
     if library.is_compiled:
-        program = _compile(
-            library.program,
-            mpi,
-            mode,
-            intersession,
-            folder / library.program.stem,
-            *library.options,
+        compiler = _compiler(library.program.suffix, mpi, mode, intersession)
+        made = folder / library.program.stem
+        return Command(
+            str(_compile(library.program, compiler, made, library.options)), (), variables
         )
-        return Command(str(program), (), variables)
-    if mode != "native":
-        variables["LD_PRELOAD"] = str(intersession / "lib" / f"libintersession-{mpi}.so")
     if library.is_python:
-        helper = _compile(
-            _PROGRAMS / "communicator.c",
-            mpi,
-            mode,
-            intersession,
-            folder / "communicator.so",
-            *("-shared", "-fPIC"),
-        )
+        compiler = _compiler(".c", mpi, mode, intersession)
+        made = folder / "communicator.so"
+        helper = _compile(_PROGRAMS / "communicator.c", compiler, made, ("-shared", "-fPIC"))
         variables |= {"STACK_HELPER": str(helper), "PYTHONPATH": str(_PROGRAMS)}
         return Command(_PYTHON, (str(library.program),), variables)
     names = {"program": library.program, "programs": library.program.parent, "work": folder}

@@ -84,7 +84,7 @@ def judge(
         return WORKS, ""
     if not any(re.fullmatch(r"passed: \d+ checks", line) for line in lines):
         return _failed("exit code 0 without passed checks", lines)
-    runs_native = mode in ("native", "world") or (mode == "session" and library.calls_init)
+    runs_native = MODES[mode].calls_init or (mode == "session" and library.calls_init)
     state = f"native MPI: {'' if runs_native else 'not '}initialized"
     if state not in lines:
         return _failed(f"not as expected: {state}", lines)
@@ -140,7 +140,10 @@ def document(
         "",
         "| mode | communicator |",
         "|---|---|",
-        *(f"| {mode} | {meaning} |" for mode, meaning in MODES.items()),
+        *(f"| {mode.name} | {mode.meaning} |" for mode in MODES.values()),
+        "",
+        "An application calls `MPI_Init` itself; in mode world it runs on the MPI library, with",
+        "Intersession preloaded.",
         "",
         f"| library | Debian package | over | {' | '.join(MODES)} |",
         "|---|---|---|" + "---|" * len(MODES),

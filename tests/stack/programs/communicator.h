@@ -2,7 +2,8 @@
 /* Makes the communicator of a program that tests a library, and checks the program's results.
  *
  * STACK_MODE in the environment selects the communicator:
- *   native          MPI_COMM_WORLD; the program is compiled with STACK_NATIVE, without Intersession
+ *   native          MPI_COMM_WORLD; the program is compiled with STACK_NATIVE, and Intersession is
+ *                   not linked
  *   session, served a communicator of a session; the program does not call MPI_Init
  *   world           the same, after MPI_Init
  * The functions are collective over all processes of the job. The last output of rank 0 is read by
@@ -117,9 +118,11 @@ static int stack_end(void) {
   MPI_Comm_free(&stack.comm);
   MPI_Session_finalize(&stack.session);
 #endif
+  /* Some libraries call MPI_Init, and some of them MPI_Finalize. */
+  const int needs_finalize = stack.calls_init || initialized == 1;
   int finalized = 0;
-  if (initialized == 1) MPI_Finalized(&finalized); /* some libraries call MPI_Init, some both */
-  if (initialized == 1 && !finalized) MPI_Finalize();
+  if (needs_finalize) MPI_Finalized(&finalized);
+  if (needs_finalize && !finalized) MPI_Finalize();
   return stack.failures != 0;
 }
 

@@ -3,7 +3,7 @@
  * procedures get the Fortran integer of the communicator. */
 #include "communicator.h"
 
-enum { LOCAL = 25, WANTED = 4, BASIS = 20, WORK = BASIS * (BASIS + 8) };
+enum { LOCAL = 12, WANTED = 4, BASIS = 20, WORK = BASIS * (BASIS + 8) };
 
 /* The Fortran interface; the last arguments are the lengths of the strings. */
 void pdsaupd_(const int* comm, int* ido, const char* bmat, const int* n, const char* which,

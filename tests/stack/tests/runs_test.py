@@ -18,6 +18,7 @@ _EXPECTED = {
     ("passes", "session"): "works",
     ("passes", "world"): "works",
     ("passes", "served"): "works",
+    ("passes", "unchanged"): "works",
     ("is wrong", "session"): "fails",
     ("refuses", "session"): "refuses",
     ("refuses", "served"): "fails",
@@ -61,11 +62,11 @@ class Miniature(unittest.TestCase):
         done = self.run_table("--output", str(page))
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)  # some fail on purpose
         self.assertEqual(self.results(), _EXPECTED, done.stdout)
-        self.assertIn("stack: 7 of 12 programs had the expected result", done.stdout)
+        self.assertIn("stack: 8 of 13 programs had the expected result", done.stdout)
         text = page.read_text(encoding="utf-8")
-        self.assertIn("| works | works | works | works |", text)
-        self.assertIn("| – | works, calls `MPI_Init` | – | – |", text)
-        self.assertIn("| – | refuses [1] | – | **fails** |", text)
+        self.assertIn("| works | works | works | works | works |", text)
+        self.assertIn("| – | works, calls `MPI_Init` | – | – | – |", text)
+        self.assertIn("| – | refuses [1] | – | **fails** | – |", text)
         self.assertIn("1. `refuses: MPI is not initialized`", text)
 
     def test_results_of_other_programs_remain(self) -> None:
@@ -73,6 +74,13 @@ class Miniature(unittest.TestCase):
         done = self.run_table("--only", "an application")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(set(self.results()), {("passes", "native"), ("an application", "world")})
+
+    def test_processes_of_two_nodes_work_alike(self) -> None:
+        done = self.run_table("--only", "passes", "--mode", "session", "--nodes", "2")
+        if "exit code 77" in done.stdout:
+            self.skipTest("the kernel refuses simulated nodes")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue((self.work / "results-2-nodes.jsonl").exists())
 
     def test_an_unknown_name_is_an_error(self) -> None:
         done = self.run_table("--only", "nothing")
