@@ -9,6 +9,7 @@
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/errors.hpp"
 #include "shim/intercept/handles/objects.hpp"
+#include "shim/intercept/handles/world_comms.hpp"
 #include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/substrate.hpp"
 
@@ -46,28 +47,52 @@ ErrorClass class_for(abi::HandleKind kind) {
   }
 }
 
+/// Return the error of a function that Intersession lacks while it serves the world model.
+Error unsupported_in_served_world() {
+  return Error(
+      ErrorClass::unsupported_operation,
+      "not available in this version of Intersession, which serves the world model because "
+      "of INTERSESSION_WORLD=sessions");
+}
+
 /// Return the error of a call while the native library is not initialised and the program uses
 /// sessions.
 Error inactive_error(const Subject& subject) {
   const abi::PredefinedHandles& known = abi::predefined;
-  if (subject.handle == abi::bits(MPI_Comm(known.comm_world)) ||
-      subject.handle == abi::bits(MPI_Comm(known.comm_self)))
+  const bool is_predefined = subject.handle == abi::bits(MPI_Comm(known.comm_world)) ||
+                             subject.handle == abi::bits(MPI_Comm(known.comm_self));
+  if (is_predefined && is_world_served())
+    return Error(ErrorClass::other,
+                 "called on objects of the world model after MPI_Finalize, or without a session "
+                 "before MPI_Init");
+  if (is_predefined)
     return Error(ErrorClass::other,
                  "called on objects of the world model before MPI_Init or after MPI_Finalize; call "
                  "MPI_Init, make a communicator of mpi://WORLD from a session, or set "
                  "INTERSESSION_WORLD=sessions");
+  const bool is_null_file = subject.kind == abi::HandleKind::file &&
+                            subject.handle == abi::bits(MPI_File(known.file_null));
+  if (is_null_file && is_world_served()) return unsupported_in_served_world();
   if (subject.kind == abi::HandleKind::none)
-    return Error(ErrorClass::unsupported_operation,
-                 is_world_served()
-                     ? "not available in this version of Intersession, which serves the world "
-                       "model because of INTERSESSION_WORLD=sessions"
-                     : "not available without MPI_Init in this version of Intersession");
+    return is_world_served()
+               ? unsupported_in_served_world()
+               : Error(ErrorClass::unsupported_operation,
+                       "not available without MPI_Init in this version of Intersession");
   const bool is_null = subject.handle == 0 ||
                        subject.handle == abi::bits(MPI_Comm(known.comm_null)) ||
                        subject.handle == abi::bits(MPI_Request(known.request_null));
   return Error(class_for(subject.kind),
                "the " + std::string(name_of(subject.kind)) +
                    (is_null ? " is a null handle" : " is not a valid handle"));
+}
+
+/// Return the communicator that serves a predefined one of a call by address: MPI_Comm_free or
+/// MPI_Comm_disconnect. Unset for any other subject.
+MPI_Comm served_comm_to_free(const Subject& subject) {
+  if (subject.kind != abi::HandleKind::comm || !is_world_served()) return {};
+  const auto given = abi::from_bits<MPI_Comm>(subject.handle);
+  const MPI_Comm served = served_comm_if_made(given);
+  return served == given ? MPI_Comm{} : served;
 }
 
 /// Return the current exception as an error; rethrow it if a callback of the program threw it. Only
@@ -95,14 +120,12 @@ int fail_unsupported(const Subject& subject, const char* function, const char* w
 }  // namespace
 
 int unsupported(const Subject& subject, const char* function) {
+  if (is_world_served()) return fail(subject, function, unsupported_in_served_world());
   if (!abi::is_ours_bits(subject.handle))
     return fail_unsupported(subject, function,
                             "neither the native MPI library nor Intersession has this function");
-  return fail_unsupported(
-      subject, function,
-      is_world_served() ? "not available in this version of Intersession, which serves the world "
-                          "model because of INTERSESSION_WORLD=sessions"
-                        : "not available on objects of a session in this version of Intersession; "
+  return fail_unsupported(subject, function,
+                          "not available on objects of a session in this version of Intersession; "
                           "call MPI_Init and use a communicator of the world model");
 }
 
@@ -129,6 +152,9 @@ int fail_with_exception(const Subject& subject, const char* function) {
 
 std::optional<int> refuse_when_inactive(const Subject& subject, const char* function) {
   if (detect_activity() || !any_object_made()) return std::nullopt;
+  if (const MPI_Comm served = served_comm_to_free(subject); !abi::is_unset(served))
+    return fail(Subject::comm(served), function,
+                Error(ErrorClass::comm, "a predefined communicator cannot be freed"));
   return fail(Subject(), function, inactive_error(subject));
 }
 

@@ -8,7 +8,11 @@ _HERE = pathlib.Path(__file__).resolve().parent
 
 @dataclasses.dataclass(frozen=True)
 class Mode:
-    """How to compile and run the programs of a suite; equal `programs` share binaries."""
+    """How to compile and run the programs of a suite; equal `programs` share binaries.
+
+    If `asks_causes` is set, each test that does not pass needs a cause in causes.toml. `fallback`
+    compiles and runs the programs that this mode cannot compile.
+    """
 
     name: str
     programs: str
@@ -16,7 +20,10 @@ class Mode:
     in_session: bool = False
     linked: bool = False
     preloaded: bool = False
+    asks_causes: bool = False
+    settings: tuple[tuple[str, str], ...] = ()
     mpis: tuple[str, ...] = ("openmpi", "mpich")
+    fallback: "Mode | None" = None
 
     def compiler(self, mpi: str, build: pathlib.Path) -> list[str]:
         return (
@@ -33,10 +40,13 @@ class Mode:
     def own_sources(self) -> list[pathlib.Path]:
         return [_HERE / "in_session.c"] if self.in_session else []
 
-    def preload(self, mpi: str, build: pathlib.Path) -> str:
-        return str(build / "lib" / f"libintersession-{mpi}.so") if self.preloaded else ""
+    def variables(self, mpi: str, build: pathlib.Path) -> dict[str, str]:
+        """Return the environment of all programs."""
+        library = str(build / "lib" / f"libintersession-{mpi}.so")
+        return dict(self.settings) | ({"LD_PRELOAD": library} if self.preloaded else {})
 
 
+_SERVED = (("INTERSESSION_WORLD", "sessions"),)
 MODES = {
     mode.name: mode
     for mode in (
@@ -46,6 +56,17 @@ MODES = {
             "programs in sessions, linked with Intersession; MPI_Init is never called",
             in_session=True,
             linked=True,
+            asks_causes=True,
+        ),
+        Mode(
+            "served",
+            "plain",
+            "unchanged programs with INTERSESSION_WORLD=sessions, Intersession preloaded, or "
+            "linked if the MPI library lacks a function; the native MPI_Init is never called",
+            preloaded=True,
+            asks_causes=True,
+            settings=_SERVED,
+            fallback=Mode("served", "linked", "", linked=True, settings=_SERVED),
         ),
         Mode("plain", "plain", "unchanged programs, the MPI library alone"),
         Mode("world", "plain", "unchanged programs, Intersession preloaded", preloaded=True),

@@ -3,8 +3,9 @@
 
     mpi4py_in_session.py LIBRARY_FOLDER TEST_FOLDER RECORD_FOLDER [arguments of the suite's main.py]
 
-The extension module is compiled with in_session.h: its import opens a session, and MPI_COMM_WORLD
-and MPI_COMM_SELF are communicators made from mpi://WORLD and mpi://SELF. Writes one line of JSON
+In mode session the extension module is compiled with in_session.h: its import opens a session, and
+MPI_COMM_WORLD and MPI_COMM_SELF are communicators made from mpi://WORLD and mpi://SELF. In mode
+served its import calls MPI_Init, which Intersession serves. Writes one line of JSON
 for each event of a test to RECORD_FOLDER/RANK. A test that has begun but not ended has ended or
 hung the process.
 """

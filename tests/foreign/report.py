@@ -161,7 +161,7 @@ def _failures(results: list[Result]) -> list[Result]:
 
 def without_cause(results: list[Result], plain: dict[str, Result]) -> list[str]:
     """Return one line for each failure of which no cause is known."""
-    return [f"{r.name}: {r.result}" for r in _failures(results) if not cause(r, plain)]
+    return [f"{r.name}: {r.mode} {r.result}" for r in _failures(results) if not cause(r, plain)]
 
 
 def _exceptions(results: list[Result], plain: dict[str, Result], with_names: bool) -> list[str]:
@@ -206,10 +206,11 @@ def document(
     versions: dict[str, str],
     note: str = "",
     is_summary: bool = False,
+    title: str = "Results of a foreign test suite",
 ) -> str:
     """Return the page of results: numbers by MPI library, folder and mode, and each exception."""
     lines = [
-        "# Results of a foreign test suite",
+        f"# {title}",
         "",
         f"`tests/foreign/run-suite` generates this page from runs of {suite},",
         "which is not part of this repository. Each number is the tests that passed, of the tests "
@@ -219,7 +220,11 @@ def document(
         "`errors` make wrong calls; the tests marked `xfail` are expected to fail by the suite "
         "itself.",
         "",
-        *(f"- `{mode.name}`: {mode.meaning}" for mode in MODES.values()),
+        *(
+            f"- `{mode.name}`: {mode.meaning}"
+            for mode in MODES.values()
+            if any(run == mode.name for _, run in results)
+        ),
         *(["", note] if note else []),
     ]
     for mpi in dict.fromkeys(mpi for mpi, _ in results):
@@ -233,7 +238,7 @@ def document(
         ]
         plain = {result.name: result for result in by_mode.get("plain", [])}
         for mode in (mode for mode in MODES if by_mode.get(mode)):
-            with_names = not is_summary or mode == "session"
+            with_names = not is_summary or MODES[mode].asks_causes
             if exceptions := _exceptions(by_mode[mode], plain, with_names):
                 lines += ["", f"### `{mode}`: tests that do not pass", *exceptions]
     if folders := missing([result for found in results.values() for result in found]):

@@ -119,9 +119,12 @@ TEST_F(Arrays, AreIgnoredIfTheNativeLibraryRefusesTheCall) {
   EXPECT_FALSE(finds_info(1, 0, 3));
 }
 
-TEST_F(Arrays, AreIgnoredBeforeNativeInit) {
-  current_table.store(&inactive_table, std::memory_order_release);  // pairs with native()
-  EXPECT_FALSE(finds_sent(Reach::peers, 0));
+TEST_F(Arrays, AreIgnoredWhileTheNativeLibraryIsNotInitialised) {
+  for (Table* table : {&inactive_table, &served_table}) {
+    current_table.store(table, std::memory_order_release);  // pairs with native()
+    EXPECT_FALSE(finds_sent(Reach::peers, 0));
+    EXPECT_FALSE(finds_info(1, 0, 3));
+  }
 }
 
 }  // namespace

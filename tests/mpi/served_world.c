@@ -97,6 +97,30 @@ static void check_messages(void) {
   MUST(MPI_Bcast(&sum, 1, MPI_INT, 0, MPI_COMM_SELF));
 }
 
+/* Errors go to the handler of the communicator. */
+static void check_free(void) {
+  MPI_Comm comm = MPI_COMM_WORLD;
+  MUST(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  MUST_FAIL(MPI_ERR_COMM, MPI_Comm_free(&comm));
+  MUST_FAIL(MPI_ERR_COMM, MPI_Comm_disconnect(&comm));
+  EXPECT(comm == MPI_COMM_WORLD, "the handle was changed");
+}
+
+/* Calls with arrays of handles, which the native library cannot be asked about. */
+static void check_arrays(void) {
+  int ones[64], places[64], sent[64], received[64], wrong = 0;
+  MPI_Datatype types[64];
+  for (int i = 0; i < size; ++i) {
+    ones[i] = 1;
+    places[i] = i * (int)sizeof(int);
+    types[i] = MPI_INT;
+    sent[i] = rank * size + i;
+  }
+  MUST(MPI_Alltoallw(sent, ones, places, types, received, ones, places, types, MPI_COMM_WORLD));
+  for (int i = 0; i < size; ++i) wrong += received[i] != i * size + rank;
+  EXPECT(wrong == 0, "%d wrong", wrong);
+}
+
 /* Callbacks get the handles that the program knows. */
 static void check_callbacks(void) {
   MPI_Errhandler handler, old;
@@ -125,20 +149,38 @@ static void check_callbacks(void) {
   deletions = 0;
 }
 
+/* The text names the setting, and no action that the program has already taken. */
+static void check_text_of_unsupported(int code) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length;
+  MUST(MPI_Error_string(code, text, &length));
+  EXPECT(strstr(text, "INTERSESSION_WORLD=sessions") != NULL, "%s", text);
+  EXPECT(strstr(text, "call MPI_Init") == NULL, "%s", text);
+}
+
 /* Functions of other chapters fail with a class; none reaches the native library. */
 static void check_unsupported(void) {
   MPI_Win win;
   MPI_File file;
   MPI_Comm other;
   char port[MPI_MAX_PORT_NAME];
-  int value = 0;
+  char* commands[] = {"none"};
+  MPI_Info info = MPI_INFO_NULL;
+  int value = 0, one = 1;
+  check_text_of_unsupported(
+      MPI_Win_create(&value, sizeof value, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
   MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION,
             MPI_Win_create(&value, sizeof value, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
   MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION,
             MPI_File_open(MPI_COMM_WORLD, "none", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
   MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION,
+            MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
+  MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION,
             MPI_Comm_spawn("none", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other,
                            MPI_ERRCODES_IGNORE));
+  MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION,
+            MPI_Comm_spawn_multiple(1, commands, MPI_ARGVS_NULL, &one, &info, 0, MPI_COMM_WORLD,
+                                    &other, MPI_ERRCODES_IGNORE));
   MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION,
             MPI_Comm_connect("none", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other));
   MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Open_port(MPI_INFO_NULL, port));
@@ -189,8 +231,10 @@ static int run(int argc, char** argv) {
   check_handles();
   check_names();
   check_messages();
+  check_arrays();
   check_callbacks();
   EXPECT(MPIX_Query_cuda_support() == 0, "device memory");
+  check_free();
   MUST_FAIL(MPI_ERR_OTHER, MPI_Init(&argc, &argv));
   check_unsupported();
   set_attributes_for_finalize();

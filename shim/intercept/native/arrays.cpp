@@ -4,6 +4,7 @@
 #include "shim/intercept/abi/ours.hpp"
 #include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/native/activity.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -37,11 +38,10 @@ Lengths neighbors_of(MPI_Comm comm) {
   }
 }
 
-/// True if the communicator may be queried. An invalid one is passed on unqueried, so that the
-/// library raises the error once, with the right function name.
+/// True if the native library can be asked about the communicator. An invalid one is passed on
+/// unqueried, so that the library raises the error once, with the right function name.
 bool may_query(MPI_Comm comm) {
-  return current_table.load(std::memory_order_acquire) != &inactive_table && !abi::is_unset(comm) &&
-         comm != abi::predefined.comm_null;
+  return is_active() && !abi::is_unset(comm) && comm != abi::predefined.comm_null;
 }
 
 }  // namespace

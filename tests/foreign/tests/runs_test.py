@@ -22,10 +22,19 @@ _EXPECTED = {
     "pt2pt/prints_other_output 1": "fail",
     "pt2pt/hangs 2": "time-out",
     "pt2pt/does_not_compile 1": "does not compile",
+    "pt2pt/uses_mpi4 2": "pass",
+    "pt2pt/makes_window 2": "fail",
     "pt2pt/aborts 2": "pass",
     "pt2pt/reports_skipped 1": "not runnable",
     "pt2pt/passes 4": "not runnable",
     "pt2pt/rma/window 2": "not runnable",
+}
+
+
+# Open MPI 4.1 has MPI-3.1.
+_EXPECTED_OF_THE_MPI = _EXPECTED | {
+    "pt2pt/uses_mpi4 2": "does not compile" if _MPI == "openmpi" else "pass",
+    "pt2pt/makes_window 2": "pass",
 }
 
 
@@ -70,6 +79,7 @@ class MiniatureSuite(unittest.TestCase):
         done = self.run_suite(
             "--mode",
             "session",
+            "served",
             "plain",
             "world",
             "--limit",
@@ -80,14 +90,16 @@ class MiniatureSuite(unittest.TestCase):
         # some programs fail on purpose, and have no cause
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertIn("Without a cause in causes.toml:\n", done.stdout)
-        self.assertIn("\npt2pt/fails 2: fail\n", done.stdout)
-        for mode in ("session", "plain", "world"):
+        for mode in ("session", "served"):
+            self.assertIn(f"\npt2pt/fails 2: {mode} fail\n", done.stdout)
             self.assertEqual(self.results(mode), _EXPECTED, done.stdout)
+        for mode in ("plain", "world"):
+            self.assertEqual(self.results(mode), _EXPECTED_OF_THE_MPI, done.stdout)
         self.assertIn("plain and world pass exactly the same tests", done.stdout)
-        self.assertIn("5 of 9 (55.6 %)", (self.work / "numbers.md").read_text(encoding="utf-8"))
+        self.assertIn("6 of 11 (54.5 %)", (self.work / "numbers.md").read_text(encoding="utf-8"))
         self.assertEqual(
             len((self.work / "numbers.csv").read_text(encoding="utf-8").splitlines()),
-            1 + 3 * len(_EXPECTED),
+            1 + 4 * len(_EXPECTED),
         )
 
     def test_single_tests_can_be_run_again(self) -> None:
@@ -101,7 +113,7 @@ class MiniatureSuite(unittest.TestCase):
         )
         self.run_suite("--folders", "coll")  # has no tests; the other results remain
         again = self.run_suite("--only", "fails|placeholder", "--again")
-        self.assertIn("1 of 12 tests", again.stdout)
+        self.assertIn("1 of 14 tests", again.stdout)
 
     @unittest.skipUnless(_MPI == "mpich", "Open MPI has no sessions of its own here")
     def test_sessions_of_the_native_mpi_pass(self) -> None:

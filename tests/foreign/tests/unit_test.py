@@ -15,6 +15,7 @@ import mpi4py_results  # noqa: E402
 import report  # noqa: E402
 import rules  # noqa: E402
 import suite  # noqa: E402
+from modes import MODES  # noqa: E402
 
 
 def _event(kind: str, test: str, detail: str = "") -> dict:
@@ -47,21 +48,29 @@ class Mpi4py(unittest.TestCase):
             {
                 "tests": r"^test_x\.",
                 "mpis": ["mpich"],
+                "modes": ["served"],
                 "processes": [2],
                 "output": "E1",
                 "reason": "one",
             },
             {"tests": "x", "reason": "two"},
         ]
-        result = mpi4py_results.Result("mpich", 2, "test_x.A.b", mpi4py_results.FAIL, "E1")
+        result = mpi4py_results.Result(
+            "mpich", "served", 2, "test_x.A.b", mpi4py_results.FAIL, "E1"
+        )
         self.assertEqual(mpi4py_results.cause_of(result, causes), "one")
-        for other in ({"mpi": "openmpi"}, {"processes": 3}, {"detail": "E2"}):
+        for other in ({"mpi": "openmpi"}, {"mode": "session"}, {"processes": 3}, {"detail": "E2"}):
             self.assertEqual(
                 mpi4py_results.cause_of(dataclasses.replace(result, **other), causes), "two"
             )
         self.assertEqual(
             mpi4py_results.cause_of(dataclasses.replace(result, test="test_y"), causes), ""
         )
+
+    def test_tests_that_free_the_world_are_not_run_in_sessions_only(self) -> None:
+        test = "test_exceptions.TestExcComm.testFreeWorld"
+        self.assertIn(test, mpi4py_results.not_runnable("session"))
+        self.assertNotIn(test, mpi4py_results.not_runnable("served"))
 
 
 class Lists(unittest.TestCase):
@@ -96,7 +105,7 @@ class Lists(unittest.TestCase):
     def test_all_rows_of_the_miniature_suite_are_read(self) -> None:
         top = _HERE / "suite"
         tests = {test.name: test for test in suite.tests_of(top, "pt2pt")}
-        self.assertEqual(len(tests), 12)
+        self.assertEqual(len(tests), 14)
         self.assertIn("pt2pt/rma/window 2", tests)
         self.assertIn("pt2pt/passes_with_placeholder 1", tests)
         another = tests["pt2pt/passes_by_another_name 2"]
@@ -158,6 +167,24 @@ class Tables(unittest.TestCase):
         self.assertFalse(rule.applies_to("coll/reduce 4", "world", "mpich"))
 
 
+class Modes(unittest.TestCase):
+    def test_served_runs_the_files_of_plain_with_the_library_and_the_setting(self) -> None:
+        served, build = MODES["served"], pathlib.Path("/build")
+        self.assertEqual(
+            served.variables("mpich", build),
+            {
+                "INTERSESSION_WORLD": "sessions",
+                "LD_PRELOAD": "/build/lib/libintersession-mpich.so",
+            },
+        )
+        self.assertEqual(served.programs, MODES["plain"].programs)
+        self.assertEqual(MODES["plain"].variables("mpich", build), {})
+
+    def test_modes_on_sessions_ask_causes(self) -> None:
+        asking = [mode.name for mode in MODES.values() if mode.asks_causes]
+        self.assertEqual(asking, ["session", "served"])
+
+
 class Reports(unittest.TestCase):
     def result(self, mode: str, name: str, result: str) -> report.Result:
         return report.Result("openmpi", mode, name.split("/")[0], name, result, "a reason")
@@ -206,18 +233,22 @@ class Reports(unittest.TestCase):
                 self.result("session", "coll/b 2", job.FAIL),
             ]
         }
-        text = report.document(results, "a suite", {"openmpi": "Open MPI 4"})
+        text = report.document(results, "a suite", {"openmpi": "Open MPI 4"}, title="A title")
+        self.assertTrue(text.startswith("# A title\n"))
+        self.assertIn("\n- `session`: ", text)
+        self.assertNotIn("\n- `plain`: ", text)  # has no results
         self.assertIn("| coll | 1 of 2 (50.0 %) |", text)
         self.assertIn("`coll/b 2` (fail)", text)
         self.assertIn("Cause not known yet", text)
 
-    def test_summary_names_tests_of_sessions_only(self) -> None:
+    def test_summary_names_tests_of_modes_that_ask_causes(self) -> None:
         results = {
             ("openmpi", mode): [self.result(mode, f"coll/{mode} 2", job.FAIL)]
-            for mode in ("session", "plain")
+            for mode in ("session", "served", "plain")
         }
         text = report.document(results, "a suite", {}, is_summary=True)
         self.assertIn("`coll/session 2` (fail)", text)
+        self.assertIn("`coll/served 2` (fail)", text)
         self.assertNotIn("coll/plain", text)
         self.assertIn("- 1: With the MPI alone, without Intersession\n", text)
 
