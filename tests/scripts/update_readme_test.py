@@ -44,6 +44,16 @@ class UpdateReadme(unittest.TestCase):
         )
         self.assertEqual(update_readme.fresh(text, self.top), text)
 
+    def test_a_long_text_is_reported(self) -> None:
+        self.assertEqual(update_readme.excess("line\n" * 149 + "| " + "x" * 130), [])
+        self.assertEqual(
+            update_readme.excess("line\n" * 151), ["README.md has 151 lines; at most 150"]
+        )
+        self.assertEqual(
+            update_readme.excess("x" * 121 + "\n"),
+            ["README.md:1: 121 characters; at most 120 outside tables"],
+        )
+
     def test_an_unknown_part_is_an_error(self) -> None:
         with self.assertRaises(KeyError):
             update_readme.fresh("<!-- generated: nonesuch -->\n<!-- end -->\n", self.top)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Emits the coverage page, which lists every function, and a summary for the README."""
+"""Emits the coverage page, which lists every function."""
 
 STATES = {
     "both": "work on objects of sessions and of the world model",
@@ -70,7 +70,7 @@ def counts(functions, native):
     return result
 
 
-def summary(functions, native):
+def _summary(functions, native):
     lines = ["| functions | that |", "|---:|---|"]
     lines += [
         "| %d | %s |" % (count, STATES[name])
@@ -109,7 +109,7 @@ def page(functions, chapters, native, substrate, tested_by):
         "invalid",
         "handles.",
         "",
-        summary(functions, native),
+        _summary(functions, native),
     ]
     for chapter, title in chapters.items():
         lines += [

@@ -4,8 +4,8 @@
 
 generate.py sources --substrate NAME --version X.Y.Z --compiler CC --include DIR… --output DIR
     writes C++ sources, headers, the overlay and the export list
-generate.py coverage --substrate NAME --compiler CC --include DIR… [--summary]
-    prints the coverage page or its summary
+generate.py coverage --substrate NAME --compiler CC --include DIR…
+    prints the coverage page
 """
 
 import argparse
@@ -64,9 +64,6 @@ def write_changed(folder, files):
 
 
 def coverage(options, functions, chapters, native):
-    if options.summary:
-        print(emit_coverage.summary(functions, native), end="")
-        return 0
     print(
         emit_coverage.page(
             functions,
@@ -90,7 +87,6 @@ def main(arguments):
     parser.add_argument("--include", action="append", default=[])
     parser.add_argument("--version", default="0.0.0")
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("."))
-    parser.add_argument("--summary", action="store_true")
     options = parser.parse_args(arguments)
     try:
         functions, chapters = description.parse((HERE / "mpi_api.txt").read_text())
