@@ -121,6 +121,25 @@ static void check_arrays(void) {
   EXPECT(wrong == 0, "%d wrong", wrong);
 }
 
+/* MPI_Info_create_env gives the keys and values that it gave before MPI_Init. */
+static void check_environment(MPI_Info before, int argc, char** argv) {
+  MPI_Info now;
+  int keys, keys_before;
+  MUST(MPI_Info_create_env(argc, argv, &now));
+  MUST(MPI_Info_get_nkeys(before, &keys_before));
+  MUST(MPI_Info_get_nkeys(now, &keys));
+  EXPECT(keys == keys_before, "%d, not %d", keys, keys_before);
+  for (int i = 0; i < keys; ++i) {
+    char key[MPI_MAX_INFO_KEY + 1], value[1024], value_before[1024];
+    int length = sizeof value, length_before = sizeof value_before, flag, flag_before;
+    MUST(MPI_Info_get_nthkey(now, i, key));
+    MUST(MPI_Info_get_string(now, key, &length, value, &flag));
+    MUST(MPI_Info_get_string(before, key, &length_before, value_before, &flag_before));
+    EXPECT(flag && flag_before && strcmp(value, value_before) == 0, "%s", key);
+  }
+  MUST(MPI_Info_free(&now));
+}
+
 /* Callbacks get the handles that the program knows. */
 static void check_callbacks(void) {
   MPI_Errhandler handler, old;
@@ -216,6 +235,8 @@ static void send_before_finalize(void) {
 
 static int run(int argc, char** argv) {
   int provided = -1, is_main = 0;
+  MPI_Info environment;
+  MUST(MPI_Info_create_env(argc, argv, &environment));
   EXPECT(flag_of(MPI_Initialized) == 0, "initialised at load");
   MUST(MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided));
   EXPECT(provided == MPI_THREAD_SERIALIZED, "%d", provided);
@@ -232,11 +253,13 @@ static int run(int argc, char** argv) {
   check_names();
   check_messages();
   check_arrays();
+  check_environment(environment, argc, argv);
   check_callbacks();
   EXPECT(MPIX_Query_cuda_support() == 0, "device memory");
   check_free();
   MUST_FAIL(MPI_ERR_OTHER, MPI_Init(&argc, &argv));
   check_unsupported();
+  MUST(MPI_Info_free(&environment));
   set_attributes_for_finalize();
   send_before_finalize();
   MUST(MPI_Finalize());

@@ -102,22 +102,27 @@ const char* name_of_level(int level) {
   }
 }
 
+/// Values that only MPI_Init sets.
+struct ValuesOfInit {
+  int size = 0;  ///< 0: unknown
+  int level = MPI_THREAD_MULTIPLE;
+};
+
 /// Return the value of a key if the launcher passes none; empty: the key is absent.
-std::string value_without_launcher(abi::InfoEnvValue value) {
-  const int size = world_comms.size.load(std::memory_order_relaxed);
+std::string value_without_launcher(abi::InfoEnvValue value, const ValuesOfInit& of_init) {
   switch (value) {
     case abi::InfoEnvValue::command:
       return command();
     case abi::InfoEnvValue::arguments:
       return arguments();
     case abi::InfoEnvValue::processes:
-      return size > 0 ? std::to_string(size) : number_of_processes();
+      return of_init.size > 0 ? std::to_string(of_init.size) : number_of_processes();
     case abi::InfoEnvValue::host:
       return host_name();
     case abi::InfoEnvValue::machine:
       return machine_name();
     case abi::InfoEnvValue::thread_level:
-      return name_of_level(world_comms.level.load(std::memory_order_relaxed));
+      return name_of_level(of_init.level);
     case abi::InfoEnvValue::launcher:
       return "";
   }
@@ -125,21 +130,28 @@ std::string value_without_launcher(abi::InfoEnvValue value) {
 }
 
 /// Return the substrate's keys and values, for a world model that Intersession serves.
-InfoPtr environment_info_of_substrate() {
+InfoPtr environment_info_of_substrate(const ValuesOfInit& of_init) {
   auto info = std::make_shared<Info>();
   for (const abi::InfoEnvKey& row : abi::kInfoEnvKeys) {
     const auto passed = row.variable != nullptr ? base::from_environment(row.variable)
                                                 : std::nullopt;
-    const std::string value = passed ? *passed : value_without_launcher(row.value);
+    const std::string value = passed ? *passed : value_without_launcher(row.value, of_init);
     if (!value.empty()) set(*info, row.key, value);
   }
   return info;
 }
 
+/// Return the contents of MPI_INFO_ENV: those of MPI_Info_create_env with the values of MPI_Init.
+InfoPtr predefined_environment_info() {
+  if (!is_world_served()) return environment_info();
+  return environment_info_of_substrate({world_comms.size.load(std::memory_order_relaxed),
+                                        world_comms.level.load(std::memory_order_relaxed)});
+}
+
 }  // namespace
 
 InfoPtr environment_info() {
-  if (is_world_served()) return environment_info_of_substrate();
+  if (serves_world()) return environment_info_of_substrate({});
   auto info = std::make_shared<Info>();
   const std::pair<const char*, std::string> values[] = {{"command", command()},
                                                         {"argv", arguments()},
@@ -175,7 +187,7 @@ base::Result<InfoPtr> copy_info(MPI_Info handle) {
     return object->info->duplicate();
   }
   if (is_active() || is_valid_in_substrate(handle)) return copy_from_native(handle);
-  if (handle == abi::predefined.info_env) return environment_info();
+  if (handle == abi::predefined.info_env) return predefined_environment_info();
   return Error(ErrorClass::info,
                "the info object belongs to the native MPI library, which is not initialized");
 }

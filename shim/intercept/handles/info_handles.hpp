@@ -11,7 +11,8 @@
 
 namespace shim::intercept {
 
-/// Return the contents of MPI_INFO_ENV (MPI-4.1 §11.2.1), from this process's environment.
+/// Return the contents of an object of MPI_Info_create_env (MPI-4.1 §10), from this environment:
+/// equal before MPI_Init, after it and after MPI_Finalize.
 sessions::InfoPtr environment_info();
 
 /// True if the handle is an info object that the substrate made.
