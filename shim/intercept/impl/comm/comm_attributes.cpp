@@ -37,10 +37,29 @@ std::optional<int> application_of(sessions::Process& process) {
   return std::nullopt;
 }
 
-/// Return the application number that the launcher passes; 0 without one.
-int application_or_first(sessions::Process& process) {
-  if (const auto found = application_of(process)) return *found;
-  return static_cast<int>(process.bootstrap().query_launch_numbers().app_number.value_or(0));
+/// Attributes of MPI_COMM_WORLD that count what the launcher has started.
+struct CountedByLauncher {
+  std::optional<int> universe_size, application;
+};
+
+/// Return the values on MPI_COMM_WORLD. Asks the launcher.
+CountedByLauncher query_counted(sessions::Process& process) {
+  const bootstrap::LaunchNumbers passed = process.bootstrap().query_launch_numbers();
+  CountedByLauncher found{passed.universe_size, passed.app_number};
+  if (abi::kUniverseSizeVariable != nullptr)
+    if (const auto text = base::from_environment(abi::kUniverseSizeVariable))
+      if (const auto number = base::number_in<int>(*text)) found.universe_size = number;
+  if (const auto application = application_of(process)) found.application = application;
+  if (abi::kHasOnlyNumbersOfLauncher) return found;
+  if (!found.universe_size) found.universe_size = static_cast<int>(process.bootstrap().job().size);
+  if (!found.application) found.application = 0;
+  return found;
+}
+
+/// Return the values on MPI_COMM_WORLD. Asks the launcher once.
+CountedByLauncher& counted_by_launcher(sessions::Process& process) {
+  static CountedByLauncher counted = query_counted(process);
+  return counted;
 }
 
 /// Return the last code added in either library (MPI_Add_error_code).
@@ -76,7 +95,7 @@ PredefinedValue predefined_value(sessions::Process& process, int number) {
       return &size;
     }
     case MPI_APPNUM: {  // asks the launcher
-      static int application = application_or_first(process);
+      static int application = counted_by_launcher(process).application.value_or(0);
       return &application;
     }
     case MPI_LASTUSEDCODE:  // users may add some; relaxed: a plain number
@@ -87,27 +106,8 @@ PredefinedValue predefined_value(sessions::Process& process, int number) {
   }
 }
 
-/// Attributes of MPI_COMM_WORLD that count what the launcher has started.
-struct CountedByLauncher {
-  std::optional<int> universe_size, application;
-};
-
-/// Return the values on MPI_COMM_WORLD. Asks the launcher.
-CountedByLauncher counted_by_launcher(sessions::Process& process) {
-  const bootstrap::LaunchNumbers passed = process.bootstrap().query_launch_numbers();
-  CountedByLauncher found{passed.universe_size, passed.app_number};
-  if (abi::kUniverseSizeVariable != nullptr)
-    if (const auto text = base::from_environment(abi::kUniverseSizeVariable))
-      if (const auto number = base::number_in<int>(*text)) found.universe_size = number;
-  if (const auto application = application_of(process)) found.application = application;
-  if (abi::kHasOnlyNumbersOfLauncher) return found;
-  if (!found.universe_size) found.universe_size = static_cast<int>(process.bootstrap().job().size);
-  if (!found.application) found.application = 0;
-  return found;
-}
-
 PredefinedValue counted_value(sessions::Process& process, int number) {
-  static CountedByLauncher counted = counted_by_launcher(process);
+  CountedByLauncher& counted = counted_by_launcher(process);
   std::optional<int>& value = number == MPI_UNIVERSE_SIZE ? counted.universe_size
                                                           : counted.application;
   return value ? &*value : nullptr;

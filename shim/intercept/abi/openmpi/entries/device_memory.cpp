@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements the extensions of Open MPI that report if device memory may be passed to MPI calls.
-// While Intersession serves the world model, it may not.
-#include "shim/intercept/native/activity.hpp"
-#include "shim/intercept/native/fortran.hpp"
+// Implements Open MPI's extensions that report if device memory may be passed to MPI calls.
+#include "shim/intercept/abi/entries/device_memory.hpp"
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -11,22 +9,11 @@ int MPIX_Query_rocm_support();
 }
 #pragma GCC visibility pop
 
-namespace {
-
-using shim::intercept::is_world_served;
-
-/// Return the native library's answer; 0 if it has none, or is not in use.
-int native_answer(const char* symbol) {
-  auto* const native = is_world_served() ? nullptr
-                                         : shim::intercept::fortran::find_native<int()>(symbol);
-  return native != nullptr ? native() : 0;
-}
-
-}  // namespace
+using shim::intercept::device_memory_support;
 
 extern "C" {
 
-int MPIX_Query_cuda_support() { return native_answer("MPIX_Query_cuda_support"); }
-int MPIX_Query_rocm_support() { return native_answer("MPIX_Query_rocm_support"); }
+int MPIX_Query_cuda_support() { return device_memory_support("MPIX_Query_cuda_support"); }
+int MPIX_Query_rocm_support() { return device_memory_support("MPIX_Query_rocm_support"); }
 
 }  // extern "C"
