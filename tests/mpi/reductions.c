@@ -48,6 +48,7 @@ static void compose_c(void* in, void* inout, MPI_Count* length, MPI_Datatype* ty
 }
 static void add(void* in, void* inout, int* length, MPI_Datatype* type) {
   combine(added, in, inout, *length, *type);
+  *length = 0; /* as a function does that counts down */
 }
 static void add_c(void* in, void* inout, MPI_Count* length, MPI_Datatype* type) {
   combine(added, in, inout, *length, *type);

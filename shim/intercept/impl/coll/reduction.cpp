@@ -76,9 +76,10 @@ void in_pieces(const void* in, void* inout, std::uint64_t count, std::int64_t ex
   auto* to = static_cast<std::byte*>(inout);
   constexpr std::uint64_t kLongest = std::numeric_limits<int>::max();
   for (std::uint64_t done = 0; done < count;) {
-    auto length = static_cast<int>(std::min(count - done, kLongest));
-    std::int64_t offset = static_cast<std::int64_t>(done) * extent;
-    call(from + offset, to + offset, &length);
+    const auto length = static_cast<int>(std::min(count - done, kLongest));
+    const std::int64_t offset = static_cast<std::int64_t>(done) * extent;
+    int given = length;  // the function may change it
+    call(from + offset, to + offset, &given);
     done += static_cast<std::uint64_t>(length);
   }
 }
