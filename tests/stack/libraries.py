@@ -23,11 +23,16 @@ class Mode:
     is_native: bool = False  # the program is compiled for the MPI library alone
     is_preloaded: bool = False  # Intersession is preloaded; Python and applications: always
     is_served: bool = False  # INTERSESSION_WORLD=sessions
-    calls_init: bool = False  # the native library's MPI_Init runs
+    initializes_native: bool = False  # the native library's MPI_Init runs
 
     @property
     def uses_intersession(self) -> bool:
         return not self.is_native or self.is_preloaded
+
+    @property
+    def serves_program(self) -> bool:
+        """True if the program's own MPI_COMM_WORLD is Intersession's."""
+        return self.is_native and self.is_served
 
 
 MODES = {
@@ -37,10 +42,10 @@ MODES = {
             "native",
             "`MPI_COMM_WORLD` of the MPI library, without Intersession",
             is_native=True,
-            calls_init=True,
+            initializes_native=True,
         ),
         Mode("session", "a session communicator; the program does not call `MPI_Init`"),
-        Mode("world", "a session communicator, after `MPI_Init`", calls_init=True),
+        Mode("world", "a session communicator, after `MPI_Init`", initializes_native=True),
         Mode(
             "served",
             "a session communicator, with `INTERSESSION_WORLD=sessions`",
@@ -110,14 +115,17 @@ def load(table: pathlib.Path) -> list[Library]:
 
 
 def _run(*command: str, **options) -> None:
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-        **options,
-    )
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            **options,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise CannotBuild(f"{' '.join(command)}: not finished after {error.timeout} s") from None
     if done.returncode != 0:
         raise CannotBuild(f"{' '.join(command)}\n{done.stdout.decode(errors='replace')}")
 
@@ -180,10 +188,12 @@ class Command:
 
 def _variables(mpi: str, mode: Mode, is_linked: bool, build: pathlib.Path) -> dict[str, str]:
     """Return the environment of a program, which is linked with Intersession or not."""
-    # The program of mode native has no other way to get a communicator.
+    # A program compiled with STACK_NATIVE knows this mode only.
     variables = {"STACK_MODE": "native" if mode.is_native else mode.name}
     if mode.is_served:
         variables["INTERSESSION_WORLD"] = "sessions"
+    if mode.serves_program:
+        variables["INTERSESSION_LOG"] = "info"  # results.judge() reads the log
     if mode.uses_intersession and not is_linked:
         variables["LD_PRELOAD"] = str(build / "lib" / f"libintersession-{mpi}.so")
     return variables

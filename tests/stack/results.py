@@ -15,6 +15,8 @@ WORKS, REFUSES, FAILS, TIMEOUT, CANNOT_BUILD = (
     "cannot build",
 )
 _KEPT_LINES = 40
+# In the log of a process whose MPI_COMM_WORLD Intersession serves.
+_CREATED_WORLD = '"intersession://MPI_COMM_WORLD"'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +62,15 @@ def same_lines(library: Library, lines: list[str]) -> list[str]:
     return [line.strip() for line in lines if re.search(library.same_output, line)]
 
 
+def _missing_library(mode: str, lines: list[str]) -> str:
+    """Return the reason if the program has run without Intersession, otherwise an empty text."""
+    if any("cannot be preloaded" in line for line in lines):
+        return "Intersession cannot be preloaded"
+    if MODES[mode].serves_program and not any(_CREATED_WORLD in line for line in lines):
+        return "Intersession has not created the communicator of MPI_COMM_WORLD"
+    return ""
+
+
 def judge(
     library: Library, mode: str, code: int | None, lines: list[str], native: list[str] | None = None
 ) -> tuple[str, str]:
@@ -74,6 +85,8 @@ def judge(
         return _judge_refusal(pattern, code, lines)
     if code != 0:
         return _failed(f"exit code {code}", lines)
+    if missing := _missing_library(mode, lines):
+        return _failed(missing, lines)
     if library.same_output:
         found = same_lines(library, lines)
         expected = same_lines(library, native if native is not None else lines)
@@ -84,7 +97,7 @@ def judge(
         return WORKS, ""
     if not any(re.fullmatch(r"passed: \d+ checks", line) for line in lines):
         return _failed("exit code 0 without passed checks", lines)
-    runs_native = MODES[mode].calls_init or (mode == "session" and library.calls_init)
+    runs_native = MODES[mode].initializes_native or (mode == "session" and library.calls_init)
     state = f"native MPI: {'' if runs_native else 'not '}initialized"
     if state not in lines:
         return _failed(f"not as expected: {state}", lines)

@@ -26,6 +26,7 @@ _EXPECTED = {
     ("calls MPI_Init unexpectedly", "session"): "fails",
     ("does not compile", "native"): "cannot build",
     ("an application", "world"): "works",
+    ("an application without MPI", "unchanged"): "fails",
     ("an application with other numbers", "world"): "fails",
 }
 
@@ -62,7 +63,7 @@ class Miniature(unittest.TestCase):
         done = self.run_table("--output", str(page))
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)  # some fail on purpose
         self.assertEqual(self.results(), _EXPECTED, done.stdout)
-        self.assertIn("stack: 8 of 13 programs had the expected result", done.stdout)
+        self.assertIn("stack: 8 of 14 programs had the expected result", done.stdout)
         text = page.read_text(encoding="utf-8")
         self.assertIn("| works | works | works | works | works |", text)
         self.assertIn("| – | works, calls `MPI_Init` | – | – | – |", text)

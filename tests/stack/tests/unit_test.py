@@ -31,6 +31,14 @@ class Judge(unittest.TestCase):
         self.assertEqual(self.result("session", 0, _PASSED, refuses={}), "fails")
         self.assertEqual(self.result("session", 0, _PASSED, refuses={}, calls_init=True), "works")
 
+    def test_needs_a_sign_of_intersession(self) -> None:
+        created = 'info: created communicator (with creation tag "intersession://MPI_COMM_WORLD")'
+        served = ["passed: 2 checks", "native MPI: not initialized"]
+        self.assertEqual(self.result("unchanged", 0, [*served, created]), "works")
+        self.assertEqual(self.result("unchanged", 0, served), "fails")
+        refused = "ERROR: ld.so: object 'x' from LD_PRELOAD cannot be preloaded: ignored."
+        self.assertEqual(self.result("world", 0, [*_PASSED, refused]), "fails")
+
     def test_a_refusal_needs_its_message_and_an_error(self) -> None:
         self.assertEqual(self.result("session", 1, ["no MPI"]), "refuses")
         self.assertEqual(self.result("session", 1, ["crash"]), "fails")
