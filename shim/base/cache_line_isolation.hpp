@@ -22,6 +22,7 @@ struct IsolatedAllocator {
   template <typename Other>
   IsolatedAllocator(const IsolatedAllocator<Other>&) noexcept {}
   T* allocate(std::size_t count) {
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
     const std::size_t whole = (count * sizeof(T) + kCacheLineIsolation - 1) / kCacheLineIsolation *
                               kCacheLineIsolation;
     return static_cast<T*>(::operator new(whole, std::align_val_t(kCacheLineIsolation)));

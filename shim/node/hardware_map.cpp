@@ -79,6 +79,7 @@ std::vector<std::byte> HardwareMap::encode() const {
   append(&counts, sizeof counts);
   for (const ResourceType& kind : kinds_) {
     Name name{};
+    // NOLINTNEXTLINE(bugprone-not-null-terminated-result): of fixed length, filled with zeros
     std::memcpy(name, kind.type.data(), kind.type.size());
     append(name, sizeof name);
     append(kind.instance_of.data(), cores * sizeof(std::uint16_t));

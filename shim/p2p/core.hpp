@@ -51,7 +51,7 @@ class alignas(base::kCacheLineIsolation) Core final : private transport::Sink,
                                                       private RoundActions {
  public:
   explicit Core(EngineSpec engine_spec);
-  ~Core();
+  ~Core() override;
   [[gnu::always_inline]] Guard enter() { return lock_.enter(); }
   EngineLock& lock() { return lock_; }
 

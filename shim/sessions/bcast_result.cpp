@@ -33,9 +33,9 @@ base::Result<std::vector<std::byte>> bcast_result(Communicator& comm, int root,
   Header header;
   std::vector<std::byte> bytes;
   if (comm.rank() == root) {
+    const auto error_class = result ? 0 : static_cast<std::int32_t>(result.error().error_class());
     bytes = result ? *std::move(result) : bytes_of(result.error().text());
-    header = {bytes.size(), result ? 0 : static_cast<std::int32_t>(result.error().error_class()),
-              0};
+    header = {bytes.size(), error_class, 0};
   }
   SHIM_TRY(broadcast(comm, &header, sizeof header, root));
   bytes.resize(header.bytes);

@@ -85,8 +85,11 @@ base::Status fence_world(Process& process, const base::TracedOperation& during) 
   auto next_report = base::Deadline::from_setting(report_interval);
   auto is_over = [&] {
     auto polled = fence->poll();
-    if (!polled) failed = std::move(polled).error();
-    if (!failed || polled->has_value()) return true;
+    if (polled && polled->has_value()) return true;
+    if (!polled) {
+      failed = std::move(polled).error();
+      return true;
+    }
     if (next_report.passed()) {
       next_report = base::Deadline::from_setting(report_interval);
       process.log().write(base::LogLevel::warn,

@@ -90,9 +90,8 @@ LayoutPtr Layout::blocks(std::span<const ItemBlock> blocks, std::int64_t stride,
   if (kept.empty()) return empty();
   if (is_regular(kept)) {
     const LayoutPtr block = repeat(kept[0].count, stride, child);
-    const LayoutPtr all = kept.size() == 1
-                              ? block
-                              : repeat(kept.size(), kept[1].offset - kept[0].offset, block);
+    LayoutPtr all = kept.size() == 1 ? block
+                                     : repeat(kept.size(), kept[1].offset - kept[0].offset, block);
     if (kept[0].offset == 0) return all;
     const PlacedLayout shifted{kept[0].offset, all};
     return sequence({&shifted, 1});

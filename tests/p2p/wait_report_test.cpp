@@ -76,7 +76,7 @@ class WaitReport : public testing::Test {
     Data data(1);
     std::thread receiver([&] { EXPECT_TRUE(engine_->recv(*context_, into(data), 0, tag)); });
     meanwhile();
-    const std::string text = line();
+    std::string text = line();
     const Data sent(1);
     EXPECT_TRUE(engine_->send(*context_, from(sent), 0, 7, SendMode::standard));
     receiver.join();
