@@ -39,7 +39,8 @@ bool find(void* library, const char* name, Function& function) {
 base::Result<HwlocLibrary> load_library() {
   void* file = ::dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (file == nullptr)
-    return Error(ErrorClass::other, "hwloc cannot be loaded; install libhwloc15 on every node");
+    return Error(ErrorClass::other, std::string("hwloc cannot be loaded (") + ::dlerror() +
+                                        "); install libhwloc15 on every node");
   HwlocLibrary found;
   const bool complete = find(file, "hwloc_topology_init", found.init) &&
                         find(file, "hwloc_topology_load", found.load) &&
@@ -93,8 +94,8 @@ class HwlocTopology {
            library_.set_flags(made, all) == 0;
   }
 
-  /// Return the depth of the first kind that is smaller than a NUMA node, or that hwloc has made of
-  /// what belongs to each NUMA node (Group). NUMA nodes are not part of hwloc's main levels.
+  /// Return the depth of the first kind that is smaller than a NUMA node, or is the Group that
+  /// hwloc makes for each NUMA node. NUMA nodes are not part of hwloc's main levels.
   int depth_below_numa_nodes() const {
     const auto count_at = [&](int depth) { return library_.count(topology_.get(), depth); };
     const auto nodes = count_at(HWLOC_TYPE_DEPTH_NUMANODE);

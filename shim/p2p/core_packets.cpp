@@ -3,8 +3,21 @@
 #include "shim/p2p/core.hpp"
 
 namespace shim::p2p {
+namespace {
 
-/// Handle a packet that is not a whole message, or damaged.
+/// Pass the header of a packet to a function; count a packet that is shorter than the header.
+template <typename Header, typename Handle>
+void read_header(transport::ConstSpan packet, std::uint64_t& dropped, Handle handle) {
+  if (const auto header = wire::read<Header>(packet))
+    handle(*header);
+  else
+    ++dropped;
+}
+
+}  // namespace
+
+/// Handle a packet that is not a whole eager message: one that awaits a reply, or belongs to a
+/// protocol; or a damaged one, which is dropped.
 void Core::on_other_packet(transport::ConstSpan packet) {
   if (packet.empty()) return;
   switch (static_cast<wire::PacketType>(packet[0])) {
@@ -14,56 +27,72 @@ void Core::on_other_packet(transport::ConstSpan packet) {
       ++counts.stale_dropped;  // shorter than its header states
       break;
     case wire::PacketType::eager_synchronous:
-      if (auto header = wire::read<wire::NumberedEager>(packet))
+      read_header<wire::NumberedEager>(packet, counts.stale_dropped, [&](const auto& header) {
         receiving.on_answered_message(wire::EagerWords::of(packet),
-                                      info_of(*header, packet.subspan(sizeof *header)),
-                                      header->message.context);
+                                      info_of(header, packet.subspan(sizeof(wire::NumberedEager))),
+                                      header.message.context);
+      });
       break;
     case wire::PacketType::ready_to_send:
-      if (auto header = wire::read<wire::ReadyToSend>(packet))
-        receiving.on_answered_message(wire::EagerWords::of(packet), info_of(*header, {}),
-                                      header->message.context);
+      read_header<wire::ReadyToSend>(packet, counts.stale_dropped, [&](const auto& header) {
+        receiving.on_answered_message(wire::EagerWords::of(packet), info_of(header, {}),
+                                      header.message.context);
+      });
       break;
     case wire::PacketType::clear_to_send:
-      if (auto header = wire::read<wire::ClearToSend>(packet)) rendezvous.on_clear_to_send(*header);
+      read_header<wire::ClearToSend>(packet, counts.stale_dropped, [&](const auto& header) {
+        rendezvous.on_clear_to_send(header);
+      });
       break;
     case wire::PacketType::share:
-      if (auto header = wire::read<wire::Share>(packet)) shared_copies.on_share(*header);
+      read_header<wire::Share>(packet, counts.stale_dropped,
+                               [&](const auto& header) { shared_copies.on_share(header); });
       break;
     case wire::PacketType::data:
-      if (auto header = wire::read<wire::Data>(packet))
-        rendezvous.on_data(*header, packet.subspan(sizeof *header));
+      read_header<wire::Data>(packet, counts.stale_dropped, [&](const auto& header) {
+        rendezvous.on_data(header, packet.subspan(sizeof(wire::Data)));
+      });
       break;
     case wire::PacketType::finished:
-      if (auto header = wire::read<wire::Finished>(packet)) sending.on_finished(*header);
+      read_header<wire::Finished>(packet, counts.stale_dropped,
+                                  [&](const auto& header) { sending.on_finished(header); });
       break;
     case wire::PacketType::cancel:
-      if (auto header = wire::read<wire::Cancel>(packet)) cancelling.on_cancel(*header);
+      read_header<wire::Cancel>(packet, counts.stale_dropped,
+                                [&](const auto& header) { cancelling.on_cancel(header); });
       break;
     case wire::PacketType::cancelled:
-      if (auto header = wire::read<wire::Cancelled>(packet)) cancelling.on_cancelled_reply(*header);
+      read_header<wire::Cancelled>(packet, counts.stale_dropped, [&](const auto& header) {
+        cancelling.on_cancelled_reply(header);
+      });
       break;
     case wire::PacketType::throttle:
     case wire::PacketType::unthrottle:
-      if (auto header = wire::read<wire::Flow>(packet))
-        sending.on_flow(peers.at(base::ProcessId{header->world, header->rank}), header->kind);
+      read_header<wire::Flow>(packet, counts.stale_dropped, [&](const auto& header) {
+        sending.on_flow(peers.at(base::ProcessId{header.world, header.rank}), header.kind);
+      });
       break;
     case wire::PacketType::collectives_failed:
-      if (auto notice = wire::read<wire::CollectivesFailed>(packet))
-        collective_failures.on_collectives_failed(*notice);
+      read_header<wire::CollectivesFailed>(packet, counts.stale_dropped, [&](const auto& notice) {
+        collective_failures.on_collectives_failed(notice);
+      });
       break;
     case wire::PacketType::call_after_refusal:
-      if (auto notice = wire::read<wire::CallAfterRefusal>(packet))
-        collective_failures.on_call_after_refusal(*notice);
+      read_header<wire::CallAfterRefusal>(packet, counts.stale_dropped, [&](const auto& notice) {
+        collective_failures.on_call_after_refusal(notice);
+      });
       break;
     case wire::PacketType::refused:
-      if (auto header = wire::read<wire::Refused>(packet)) collective_failures.on_refused(*header);
+      read_header<wire::Refused>(packet, counts.stale_dropped, [&](const auto& header) {
+        collective_failures.on_refused(header);
+      });
       break;
     case wire::PacketType::control:
-      if (auto header = wire::read<wire::Control>(packet)) {
-        Peer& sender = peers.at(base::ProcessId{header->world, header->rank});
-        if (!inbox.add(sender, *header, packet.subspan(sizeof *header))) ++counts.stale_dropped;
-      }
+      read_header<wire::Control>(packet, counts.stale_dropped, [&](const auto& header) {
+        Peer& sender = peers.at(base::ProcessId{header.world, header.rank});
+        if (!inbox.add(sender, header, packet.subspan(sizeof(wire::Control))))
+          ++counts.stale_dropped;
+      });
       break;
   }
 }

@@ -87,6 +87,7 @@ base::Result<NodeMap> Backend::query_node_map() {
 }
 
 Backend::~Backend() {
+  // true if PMIx is finalized now: then no response arrives any more
   if (connection_->close()) context_->requests->abandon_all();
 }
 

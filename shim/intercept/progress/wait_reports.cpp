@@ -18,14 +18,14 @@ constinit std::atomic<std::uint32_t> requests{0};
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);  // for the handler
 
 /// The handler that the program, or a library like MPICH, had installed; called after ours.
-struct sigaction former {};
+struct sigaction previous_action {};
 
 void on_signal(int signal, siginfo_t* info, void* context) {
   requests.fetch_add(1, std::memory_order_relaxed);
-  if ((former.sa_flags & SA_SIGINFO) != 0)
-    former.sa_sigaction(signal, info, context);
-  else if (former.sa_handler != SIG_DFL && former.sa_handler != SIG_IGN)
-    former.sa_handler(signal);
+  if ((previous_action.sa_flags & SA_SIGINFO) != 0)
+    previous_action.sa_sigaction(signal, info, context);
+  else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN)
+    previous_action.sa_handler(signal);
 }
 
 /// Return the name of the MPI function that the calling thread is in. Only for slow paths: reads
@@ -33,9 +33,8 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 std::string current_call() {
   for (void* address : base::current_call_site()) {
     std::string_view name = name_of_entry(base::function_of(address));
-    if (name.empty())
-      name = base::exported_name_of(address);             // of sessions: entry and frame are one
-    if (name.starts_with("PMPI")) name.remove_prefix(1);  // both names have one address
+    if (name.empty()) name = base::exported_name_of(address);  // of a function without overload
+    if (name.starts_with("PMPI")) name.remove_prefix(1);       // both names have one address
     if (name.starts_with("MPI_") || name.starts_with("MPIX_")) return std::string(name);
   }
   return {};
@@ -50,11 +49,13 @@ void report_on_signal(int signal) {
   struct sigaction present {};
   if (::sigaction(signal, nullptr, &present) != 0) return;  // no such signal: settings check it
   if ((present.sa_flags & SA_SIGINFO) != 0 && present.sa_sigaction == on_signal) return;
-  former = present;
+  previous_action = present;
   struct sigaction wanted {};
   wanted.sa_sigaction = on_signal;
   wanted.sa_flags = SA_RESTART | SA_SIGINFO;
-  sigemptyset(&wanted.sa_mask);
+  // the previous action runs inside this one
+  wanted.sa_flags |= present.sa_flags & SA_ONSTACK;
+  wanted.sa_mask = present.sa_mask;
   ::sigaction(signal, &wanted, nullptr);
 }
 

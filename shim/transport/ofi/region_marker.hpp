@@ -20,8 +20,8 @@ class RegionMarker {
   /// Remove the marker; the endpoint removes the regions. In a forked child only close it.
   ~RegionMarker();
 
-  /// Mark the regions that this process has in the directory now. Errors: other, no_space (the
-  /// marker cannot be written).
+  /// Mark the regions that this process has in the directory now: call it when the endpoint is
+  /// open, which makes them. Errors: other, no_space (the marker cannot be written).
   static base::Result<RegionMarker> make(const std::string& directory);
 
  private:
