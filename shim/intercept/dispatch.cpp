@@ -10,6 +10,7 @@
 #include "shim/intercept/errors.hpp"
 #include "shim/intercept/handles/objects.hpp"
 #include "shim/intercept/handles/world_comms.hpp"
+#include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/substrate.hpp"
 
@@ -59,9 +60,9 @@ Error unsupported_in_served_world() {
 /// sessions.
 Error inactive_error(const Subject& subject) {
   const abi::PredefinedHandles& known = abi::predefined;
-  const bool is_predefined = subject.handle == abi::bits(MPI_Comm(known.comm_world)) ||
-                             subject.handle == abi::bits(MPI_Comm(known.comm_self));
-  if (is_predefined && is_world_served())
+  const bool is_predefined = subject.kind == abi::HandleKind::comm &&
+                             is_predefined_comm(abi::from_bits<MPI_Comm>(subject.handle));
+  if (is_predefined && is_served_table_current())
     return Error(ErrorClass::other,
                  "called on objects of the world model after MPI_Finalize, or without a session "
                  "before MPI_Init");
@@ -72,9 +73,9 @@ Error inactive_error(const Subject& subject) {
                  "INTERSESSION_WORLD=sessions");
   const bool is_null_file = subject.kind == abi::HandleKind::file &&
                             subject.handle == abi::bits(MPI_File(known.file_null));
-  if (is_null_file && is_world_served()) return unsupported_in_served_world();
+  if (is_null_file && is_served_table_current()) return unsupported_in_served_world();
   if (subject.kind == abi::HandleKind::none)
-    return is_world_served()
+    return is_served_table_current()
                ? unsupported_in_served_world()
                : Error(ErrorClass::unsupported_operation,
                        "not available without MPI_Init in this version of Intersession");
@@ -86,13 +87,16 @@ Error inactive_error(const Subject& subject) {
                    (is_null ? " is a null handle" : " is not a valid handle"));
 }
 
-/// Return the communicator that serves a predefined one of a call by address: MPI_Comm_free or
-/// MPI_Comm_disconnect. Unset for any other subject.
-MPI_Comm served_comm_to_free(const Subject& subject) {
-  if (subject.kind != abi::HandleKind::comm || !is_world_served()) return {};
+/// True for a call that would free MPI_COMM_WORLD or MPI_COMM_SELF of the served world model:
+/// MPI_Comm_free or MPI_Comm_disconnect. Other calls on them do not come here until MPI_Finalize.
+bool would_free_served_comm(const Subject& subject) {
+  if (subject.kind != abi::HandleKind::comm || !is_served_table_current()) return false;
   const auto given = abi::from_bits<MPI_Comm>(subject.handle);
-  const MPI_Comm served = served_comm_if_made(given);
-  return served == given ? MPI_Comm{} : served;
+  if (served_comm_if_made(given) != given) return true;
+  const bool may_be_made = world_comms.state.load(std::memory_order_acquire) !=
+                               ServedWorldState::ended &&
+                           any_open_session() != nullptr;
+  return may_be_made && is_predefined_comm(given);
 }
 
 /// Return the current exception as an error; rethrow it if a callback of the program threw it. Only
@@ -120,7 +124,7 @@ int fail_unsupported(const Subject& subject, const char* function, const char* w
 }  // namespace
 
 int unsupported(const Subject& subject, const char* function) {
-  if (is_world_served()) return fail(subject, function, unsupported_in_served_world());
+  if (is_served_table_current()) return fail(subject, function, unsupported_in_served_world());
   if (!abi::is_ours_bits(subject.handle))
     return fail_unsupported(subject, function,
                             "neither the native MPI library nor Intersession has this function");
@@ -152,9 +156,11 @@ int fail_with_exception(const Subject& subject, const char* function) {
 
 std::optional<int> refuse_when_inactive(const Subject& subject, const char* function) {
   if (detect_activity() || !any_object_made()) return std::nullopt;
-  if (const MPI_Comm served = served_comm_to_free(subject); !abi::is_unset(served))
+  if (would_free_served_comm(subject)) {
+    const MPI_Comm served = served_comm_if_made(abi::from_bits<MPI_Comm>(subject.handle));
     return fail(Subject::comm(served), function,
                 Error(ErrorClass::comm, "a predefined communicator cannot be freed"));
+  }
   return fail(Subject(), function, inactive_error(subject));
 }
 

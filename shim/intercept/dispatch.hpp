@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "shim/intercept/abi/handle.hpp"
-#include "shim/intercept/handles/world_comms.hpp"
 
 namespace shim::intercept {
 
@@ -71,28 +70,6 @@ std::optional<int> refuse_when_inactive(const Subject& subject, const char* func
 /// forwards the call. Otherwise resolve the predefined handles for the implementation and return
 /// false.
 bool became_active();
-
-/// Make the communicator that serves MPI_COMM_WORLD or MPI_COMM_SELF, and replace the handle with
-/// it. The first call on MPI_COMM_WORLD is collective over all processes of the job if the program
-/// has not called MPI_Init. Keep the handle if no session is open. Return MPI_SUCCESS or a code.
-int make_served_comm(const Subject& subject, const char* function, MPI_Comm& comm);
-
-/// Replace MPI_COMM_WORLD or MPI_COMM_SELF with the communicator that serves it. Return MPI_SUCCESS
-/// or a code.
-inline int to_served_comm(const Subject& subject, const char* function, MPI_Comm& comm) {
-  const MPI_Comm given = comm;
-  comm = served_comm_if_made(given);
-  const bool is_done = comm != given || (given != MPI_Comm(abi::predefined.comm_world) &&
-                                         given != MPI_Comm(abi::predefined.comm_self));
-  return is_done ? MPI_SUCCESS : make_served_comm(subject, function, comm);
-}
-
-/// Do so for a call that needs no communicator of mpi://WORLD: do not make that.
-inline int to_served_comm_if_local(const Subject& subject, const char* function, MPI_Comm& comm) {
-  if (comm == MPI_Comm(abi::predefined.comm_self)) return to_served_comm(subject, function, comm);
-  comm = served_comm_if_made(comm);
-  return MPI_SUCCESS;
-}
 
 /// If the object is Intersession's, replace it with its native handle, made at the first need.
 /// Return MPI_SUCCESS or a code.

@@ -24,6 +24,7 @@
 #include "shim/intercept/handles/world_comms.hpp"
 #include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/native/activity.hpp"
+#include "shim/intercept/native/link_order.hpp"
 #include "shim/intercept/native/substrate.hpp"
 
 namespace shim::intercept {
@@ -390,13 +391,19 @@ void print_error(const std::string& text) {
   [[maybe_unused]] auto written = write(STDERR_FILENO, line.data(), line.size());
 }
 
+base::Status require_link_order() {
+  auto order = check_link_order();
+  if (!order) print_error(order.error().text());
+  return order;
+}
+
 void end_job(const std::string& text, int code) {
   flush_streams();
   print_error(text);
   if (is_forked_child()) _exit(exit_status(code));  // the job belongs to the parent
   auto process = living_process();
   // MPI_Abort before MPI_Init: the Process is made for its connection to the launcher
-  if (!process && serves_world() && acquire_process(false)) process = living_process();
+  if (!process && is_served_world_selected() && acquire_process(false)) process = living_process();
   if (process) process->node().release_file();
   wait_for_the_launcher_to_read();
   if (is_active()) active_table.Abort(abi::predefined.comm_world, exit_status(code));

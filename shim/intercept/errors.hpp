@@ -12,8 +12,8 @@
 namespace shim::intercept {
 
 /// Call the subject's error handler once and return the code that MPI_X returns. The handler is the
-/// one given in the call; else the communicator's, else the session's; else the one of the
-/// substrate's MPI_COMM_SELF while that exists, else the initial one (MPI-4.1 §9.3, setting
+/// one given in the call; else the communicator's, else the session's; else that of
+/// MPI_COMM_SELF, native or served, while that exists, else the initial one (MPI-4.1 §9.3, setting
 /// initial_errhandler). Keep the text "MPI_X: …" for this thread's MPI_Error_string.
 /// @param function "MPI_X".
 [[gnu::cold]] int fail(const Subject& subject, const char* function, const base::Error& error);
@@ -49,6 +49,9 @@ std::string process_label();
 
 /// Write "intersession[host:rank] error: text" to standard error.
 void print_error(const std::string& text);
+/// Return the error of check_link_order(), and print it, because the program's MPI_Error_string
+/// does not reach this library then. Errors: other.
+base::Status require_link_order();
 /// Print the error and end the job: through the substrate while it is active, else through the
 /// launcher, else only this process. The exit status is never 0.
 [[noreturn]] void end_job(const std::string& text, int code);

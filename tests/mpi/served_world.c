@@ -106,17 +106,18 @@ static void check_free(void) {
   EXPECT(comm == MPI_COMM_WORLD, "the handle was changed");
 }
 
-/* Calls with arrays of handles, which the native library cannot be asked about. */
+/* Calls with arrays of handles: their length is not known to the native library. */
 static void check_arrays(void) {
-  int ones[64], places[64], sent[64], received[64], wrong = 0;
+  int ones[64], displacements[64], sent[64], received[64], wrong = 0;
   MPI_Datatype types[64];
   for (int i = 0; i < size; ++i) {
     ones[i] = 1;
-    places[i] = i * (int)sizeof(int);
+    displacements[i] = i * (int)sizeof(int);
     types[i] = MPI_INT;
     sent[i] = rank * size + i;
   }
-  MUST(MPI_Alltoallw(sent, ones, places, types, received, ones, places, types, MPI_COMM_WORLD));
+  MUST(MPI_Alltoallw(sent, ones, displacements, types, received, ones, displacements, types,
+                     MPI_COMM_WORLD));
   for (int i = 0; i < size; ++i) wrong += received[i] != i * size + rank;
   EXPECT(wrong == 0, "%d wrong", wrong);
 }
@@ -291,17 +292,74 @@ static int run_after_session(int argc, char** argv) {
   return verdict();
 }
 
+/* Before any call has made the communicator of MPI_COMM_WORLD: these calls do not make it, so that
+ * one process may call them alone. The attributes then stay on the communicator. */
+static void check_without_comms(int key) {
+  static int one = 1;
+  int *value = NULL, flag = 0, value_size;
+  MPI_Comm comm = MPI_COMM_WORLD;
+  MPI_Win win;
+  if (rank == 0) {
+    MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION,
+              MPI_Win_create(&one, sizeof one, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    MUST_FAIL(MPI_ERR_COMM, MPI_Comm_free(&comm));
+    MUST(MPI_Comm_size(MPI_COMM_WORLD, &value_size));
+    EXPECT(value_size == size, "%d", value_size);
+    MUST(MPI_Comm_set_attr(MPI_COMM_SELF, key, &one));
+  }
+  MUST(MPI_Comm_set_attr(MPI_COMM_WORLD, key, &one));
+  MUST(MPI_Barrier(MPI_COMM_WORLD));
+  MUST(MPI_Barrier(MPI_COMM_SELF));
+  MUST(MPI_Comm_get_attr(MPI_COMM_WORLD, key, &value, &flag));
+  EXPECT(flag && value == &one, "the attribute of MPI_COMM_WORLD");
+  MUST(MPI_Comm_get_attr(MPI_COMM_SELF, key, &value, &flag));
+  EXPECT(flag == (rank == 0), "the attribute of MPI_COMM_SELF");
+}
+
 /* A program that never calls MPI_Init leaves nothing behind. */
 static int run_without_init(void) {
   for (int i = 0; i < 3; ++i) {
+    int key;
+    deletions = 0;
     open_world("own");
+    MUST(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &key, NULL));
+    check_without_comms(key);
+    MUST(MPI_Comm_free_keyval(&key));
     check_messages();
     MUST(MPI_Comm_free(&world));
     EXPECT(flag_of(MPI_Initialized) == 1, "MPI_Initialized during a session");
     MUST(MPI_Session_finalize(&session));
+    EXPECT(deletions == 1 + (rank == 0), "%d deletions", deletions);
     EXPECT(flag_of(MPI_Initialized) == 0, "MPI_Initialized after the last session");
     EXPECT(flag_of(MPI_Finalized) == 0, "MPI_Finalized after the last session");
   }
+  return verdict();
+}
+
+/* A session after MPI_Finalize does not bring the predefined communicators back. */
+static int run_after_finalize(int argc, char** argv) {
+  int value, key;
+  MPI_Comm comm = MPI_COMM_WORLD;
+  MUST(MPI_Init(&argc, &argv));
+  MUST(MPI_Finalize());
+  open_world("own");
+  MUST(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &key, NULL));
+  MUST_FAIL(MPI_ERR_OTHER, MPI_Comm_rank(MPI_COMM_WORLD, &value));
+  MUST_FAIL(MPI_ERR_OTHER, MPI_Comm_size(MPI_COMM_SELF, &value));
+  MUST_FAIL(MPI_ERR_OTHER, MPI_Comm_set_attr(MPI_COMM_SELF, key, &value));
+  MUST_FAIL(MPI_ERR_OTHER, MPI_Barrier(MPI_COMM_WORLD));
+  MUST_FAIL(MPI_ERR_OTHER, MPI_Comm_free(&comm));
+  MUST_FAIL(MPI_ERR_OTHER, MPI_Init(&argc, &argv));
+  MUST(MPI_Comm_free_keyval(&key));
+  return close_world();
+}
+
+/* MPI_Init fails; the program goes on without the world model. */
+static int run_failed_init(int argc, char** argv) {
+  MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Init(&argc, &argv));
+  EXPECT(flag_of(MPI_Initialized) == 0, "MPI_Initialized after an error");
+  MUST_FAIL(MPI_ERR_OTHER, MPI_Init(&argc, &argv));
+  MUST_FAIL(MPI_ERR_OTHER, MPI_Finalize());
   return verdict();
 }
 
@@ -325,6 +383,8 @@ int main(int argc, char** argv) {
   if (strcmp(what, "run") == 0) return run(argc, argv);
   if (strcmp(what, "after_session") == 0) return run_after_session(argc, argv);
   if (strcmp(what, "without_init") == 0) return run_without_init();
+  if (strcmp(what, "after_finalize") == 0) return run_after_finalize(argc, argv);
+  if (strcmp(what, "failed_init") == 0) return run_failed_init(argc, argv);
   if (strcmp(what, "beside_native") == 0) return run_beside_native(argc, argv);
   MUST(MPI_Init(&argc, &argv));
   MUST(MPI_Comm_rank(MPI_COMM_WORLD, &rank));

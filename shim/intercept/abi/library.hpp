@@ -24,8 +24,7 @@ extern const int kTagUpperBound;
 /// null if there is none.
 extern const char* const kUniverseSizeVariable;
 /// True if MPI_UNIVERSE_SIZE and MPI_APPNUM have a value on the substrate's MPI_COMM_WORLD only if
-/// the launcher passes one. Otherwise the universe has at least the job's processes, and the job at
-/// least application 0.
+/// the launcher passes one. Otherwise they default to the number of processes and to 0.
 extern const bool kHasOnlyNumbersOfLauncher;
 
 /// Values that keys of MPI_INFO_ENV have (MPI-4.1 §11.2.1, and keys of an MPI library).
@@ -37,7 +36,7 @@ struct InfoEnvKey {
 };
 /// Keys of the substrate's MPI_INFO_ENV, in its order.
 extern const std::span<const InfoEnvKey> kInfoEnvKeys;
-/// True if the substrate's MPI_COMM_SELF has the predefined attributes of MPI_COMM_WORLD, too.
+/// True if the substrate's MPI_COMM_SELF also has the predefined attributes of MPI_COMM_WORLD.
 extern const bool kSelfHasPredefinedAttributes;
 /// True if the substrate's MPI_Wtime works before MPI_Init and after MPI_Finalize.
 extern const bool kClockAlwaysRuns;

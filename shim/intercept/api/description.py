@@ -13,6 +13,7 @@ FLAGS = {
     "collective",
     "always",
     "inactive",
+    "local",
     "anytime",
     "composed",
     "among",
@@ -127,6 +128,11 @@ class Function:
             if self.has_inactive_impl
             else None
         )
+
+    @property
+    def is_local(self):
+        """True if the call on MPI_COMM_WORLD needs no communicator that serves it."""
+        return "local" in self.flags
 
     @property
     def has_served_impl(self):
@@ -302,6 +308,8 @@ def _check(function, where):
         )
     if "always" in function.flags and not function.has_impl:
         raise DescriptionError("%s: always needs impl" % where)
+    if "local" in function.flags and "inactive" not in function.flags:
+        raise DescriptionError("%s: local needs inactive" % where)
     return function
 
 

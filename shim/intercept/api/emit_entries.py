@@ -60,6 +60,12 @@ def _among(function):
     )
 
 
+def condition_of_intersession(function):
+    """Return C++ that is true if the native library cannot have all handles of a call."""
+    test = _test(function, function.deciding + function.other_handles)
+    return test + (" || " + _among(function) if function.among else "")
+
+
 def _impl_call(function):
     return "try { return impl::%s; } catch (const std::exception&) { %s }" % (
         call(function),
@@ -196,7 +202,7 @@ def _name_rows(functions):
 
 def _to_served(function):
     """Return lines that replace MPI_COMM_WORLD and MPI_COMM_SELF while Intersession serves them."""
-    lines = ["  if (is_world_served()) {"]
+    lines = ["  if (is_served_table_current()) {"]
     for p in function.world_comms:
         lines.append(
             '    if (int code = to_served_comm(%s, "%s", %s)) return code;'
@@ -229,7 +235,7 @@ def _slow_path(function):
             _to_served(function) + ["  return %s;" % _call_of_overload(function)],
         )
     if function.world_comms:
-        forward.insert(0, "  if (is_world_served()) return served_%s;" % call(function))
+        forward.insert(0, "  if (is_served_table_current()) return served_%s;" % call(function))
     return _out_of_line(function, "forward", forward) + _out_of_line(
         function,
         "dispatch",
@@ -252,18 +258,36 @@ def served_prototype(function):
     return "%s served_%s(%s)" % (function.returns, function.name, function.signature_parameters)
 
 
+def _served_without_impl(function):
+    """Return the body for a function that no communicator of Intersession supports: make none."""
+    names = [p.name for p in function.world_comms]
+    lines = [
+        "  const bool is_predefined = %s;"
+        % " || ".join("is_predefined_comm(%s)" % name for name in names)
+    ]
+    lines += ["  %s = served_comm_if_made(%s);" % (name, name) for name in names]
+    return lines + [
+        "  if (!is_predefined) return inactive_table.%s;" % call(function),
+        *_null_files(function),
+        "  " + _unsupported(function),
+        "}",
+    ]
+
+
 def _served(function):
     """Return the served table's function.
 
-    It replaces MPI_COMM_WORLD and MPI_COMM_SELF with the communicators that serve them. Functions
-    that answer for both before these are made do not make them.
+    It replaces MPI_COMM_WORLD and MPI_COMM_SELF with the communicators that serve them. A function
+    with the flag `local` does not make the communicator of MPI_COMM_WORLD.
     """
     comms = function.world_comms
     if not comms:
         return []
     lines = ["%s {" % served_prototype(function)]
+    if not function.has_impl:
+        return lines + _served_without_impl(function)
     for p in comms:
-        replace = "to_served_comm" + ("_if_local" if function.inactive_namespace else "")
+        replace = "to_served_comm" + ("_if_local" if function.is_local else "")
         lines.append("  const MPI_Comm given_%s = %s;" % (p.name, p.name))
         lines.append(
             '  if (int code = %s(%s, "%s", %s)) [[unlikely]] return code;'
@@ -309,7 +333,7 @@ def _entry(function, native):
                 for test in _tool_tests(function)
             ]
         if possible:
-            test = _test(function, possible) + (" || " + _among(function) if function.among else "")
+            test = condition_of_intersession(function)
             lines.append("  if (%s) [[unlikely]] return %s;" % (test, _slow_call(function)))
         lines.append("  return native().%s;" % call(function))
     lines += [
@@ -332,7 +356,7 @@ def source(functions, native):
         '#include "shim/intercept/generated/impl.hpp"',
         '#include "shim/intercept/generated/served.hpp"',
         '#include "shim/intercept/generated/table.hpp"',
-        '#include "shim/intercept/handles/world_comms.hpp"',
+        '#include "shim/intercept/impl/world/served_world.hpp"',
         '#include "shim/intercept/native/activity.hpp"',
         '#include "shim/intercept/native/arrays.hpp"',
         '#include "shim/intercept/progress/entry_names.hpp"',

@@ -8,6 +8,7 @@ from emit import NOTICE
 # Oldest standard of a header that the overlay may include.
 OLDEST = "3.0"
 _UNTIL = "until"
+_EXTENSION = "extension"
 _FUNCTION = "function"
 
 
@@ -89,6 +90,7 @@ _ROWS = {
     "enum": _enum,
     "object": _object,
     "entry": lambda name, value: [],
+    _EXTENSION: lambda name, value: [],
 }
 
 
@@ -210,14 +212,20 @@ def objects_source(rows):
     return "\n".join(lines + ['}  // extern "C"', ""])
 
 
+def extensions(rows):
+    """Return the library's own names of functions of the standard: (own name, standard name)."""
+    return [(name, value) for word, name, value in rows if word == _EXTENSION]
+
+
 def entries(rows):
-    """Return the exported symbols that are neither MPI functions of C nor objects."""
-    return [
+    """Return the exported symbols that are neither functions of mpi_api.txt nor objects."""
+    symbols = [
         form.replace("%", name)
         for word, name, value in rows
         if word == "entry"
         for form in value.split()
     ]
+    return symbols + [prefix + name for name, _ in extensions(rows) for prefix in ("", "P")]
 
 
 def exports(functions, rows):

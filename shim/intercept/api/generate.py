@@ -17,6 +17,7 @@ import emit_impl
 import emit_collectives
 import emit_coverage
 import emit_entries
+import emit_extensions
 import emit_polling
 import emit_overlay
 import emit_served
@@ -43,6 +44,10 @@ def outputs(substrate, version, functions, overlay_rows, native):
         folder + "served.cpp": emit_served.source(functions),
         folder + "impl.hpp": emit_impl.declarations(functions),
         folder + "collectives.cpp": emit_collectives.source(functions),
+        folder
+        + "extensions.cpp": emit_extensions.source(
+            functions, emit_overlay.extensions(overlay_rows)
+        ),
         folder + "prototypes.hpp": emit_impl.prototypes(functions, native),
         folder + "objects.cpp": emit_overlay.objects_source(overlay_rows),
         folder + "exports.map": emit_overlay.exports(functions, overlay_rows),

@@ -143,7 +143,7 @@ InfoPtr environment_info_of_substrate(const ValuesOfInit& of_init) {
 
 /// Return the contents of MPI_INFO_ENV: those of MPI_Info_create_env with the values of MPI_Init.
 InfoPtr predefined_environment_info() {
-  if (!is_world_served()) return environment_info();
+  if (!is_served_table_current()) return environment_info();
   return environment_info_of_substrate({world_comms.size.load(std::memory_order_relaxed),
                                         world_comms.level.load(std::memory_order_relaxed)});
 }
@@ -151,7 +151,7 @@ InfoPtr predefined_environment_info() {
 }  // namespace
 
 InfoPtr environment_info() {
-  if (serves_world()) return environment_info_of_substrate({});
+  if (is_served_world_selected()) return environment_info_of_substrate({});
   auto info = std::make_shared<Info>();
   const std::pair<const char*, std::string> values[] = {{"command", command()},
                                                         {"argv", arguments()},

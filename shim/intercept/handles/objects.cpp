@@ -164,7 +164,7 @@ base::Result<OldType> old_type_of(MPI_Datatype handle) {
     SHIM_TRY_ASSIGN(derived, native_derived_type(handle));
   } else {
     return Error(ErrorClass::type,
-                 is_world_served()
+                 is_served_table_current()
                      ? "the datatype is invalid, or only the native MPI library has it, which is "
                        "not in use because of INTERSESSION_WORLD=sessions"
                      : "the datatype belongs to the world model, which is not initialized");

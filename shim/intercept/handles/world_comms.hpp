@@ -12,24 +12,34 @@
 
 namespace shim::intercept {
 
-enum class ServedWorldState { not_started, starting, started, ended };
+/// failed: MPI_Init has returned an error; the program may have returned from it.
+enum class ServedWorldState { not_started, starting, failed, started, ended };
 
 /// Handles of Intersession; unset before they are made and after MPI_Finalize. The release stores
 /// of the thread that makes them pair with the acquire loads below.
 struct WorldComms {
   std::atomic<MPI_Comm> world{}, self{};
-  std::atomic<int> size{0};  ///< of mpi://WORLD once MPI_Init has returned; pairs with nothing
-  std::atomic<int> level{MPI_THREAD_MULTIPLE};  ///< of MPI_Init, or of sessions; pairs with nothing
+  /// Number of processes of mpi://WORLD; 0 before MPI_Init returns. Relaxed: pairs with nothing.
+  std::atomic<int> size{0};
+  /// Thread level that MPI_Init has provided, MPI_THREAD_MULTIPLE without MPI_Init. Relaxed: pairs
+  /// with nothing.
+  std::atomic<int> level{MPI_THREAD_MULTIPLE};
   /// The release stores of MPI_Init and MPI_Finalize pair with the acquire loads of the queries.
   std::atomic<ServedWorldState> state{ServedWorldState::not_started};
 };
 extern constinit WorldComms world_comms;
 
+/// True for MPI_COMM_WORLD and MPI_COMM_SELF.
+inline bool is_predefined_comm(MPI_Comm comm) noexcept {
+  return comm == MPI_Comm(abi::predefined.comm_world) ||
+         comm == MPI_Comm(abi::predefined.comm_self);
+}
+
 /// Return the communicator that serves MPI_COMM_WORLD or MPI_COMM_SELF if it is made; any other
 /// handle unchanged.
 inline MPI_Comm served_comm_if_made(MPI_Comm comm) noexcept {
+  if (!is_predefined_comm(comm)) return comm;
   const bool is_world = comm == MPI_Comm(abi::predefined.comm_world);
-  if (!is_world && comm != MPI_Comm(abi::predefined.comm_self)) return comm;
   const MPI_Comm ours = (is_world ? world_comms.world : world_comms.self)
                             .load(std::memory_order_acquire);
   return abi::is_unset(ours) ? comm : ours;

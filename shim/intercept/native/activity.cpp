@@ -22,6 +22,11 @@ constinit std::atomic<pthread_t> main_thread{0};
 /// Called after activity was detected; null: no function.
 constinit std::atomic<void (*)()> detection_listener{nullptr};
 
+/// True for the tables that forward calls to the initialised substrate.
+bool is_of_active(const Table* table) noexcept {
+  return table != &inactive_table && table != &served_table;
+}
+
 void activate(int thread_level, pthread_t initialiser) {
   level.store(thread_level, std::memory_order_relaxed);
   main_thread.store(initialiser, std::memory_order_relaxed);
@@ -49,7 +54,7 @@ bool is_native_only() noexcept {
   return chosen;
 }
 
-bool serves_world() noexcept {
+bool is_served_world_selected() noexcept {
   static const bool chosen = base::from_environment("INTERSESSION_WORLD") == "sessions" &&
                              !is_native_only();
   return chosen;
@@ -62,16 +67,13 @@ base::Status check_world_setting() {
   return {};
 }
 
-void enter_served() { current_table.store(&served_table, std::memory_order_release); }
+void switch_to_served_table() { current_table.store(&served_table, std::memory_order_release); }
 
-bool is_world_served() noexcept {
+bool is_served_table_current() noexcept {
   return current_table.load(std::memory_order_acquire) == &served_table;
 }
 
-bool is_active() noexcept {
-  const Table* const current = current_table.load(std::memory_order_acquire);
-  return current != &inactive_table && current != &served_table;
-}
+bool is_active() noexcept { return is_of_active(current_table.load(std::memory_order_acquire)); }
 
 bool detect_activity() {
   if (is_active()) return true;
@@ -79,7 +81,7 @@ bool detect_activity() {
     current_table.store(&active_table, std::memory_order_release);
     return true;
   }
-  if (serves_world() || !has_substrate()) return false;
+  if (is_served_world_selected() || !has_substrate()) return false;
   int initialized = 0, finalized = 0;
   active_table.Initialized(&initialized);
   active_table.Finalized(&finalized);
@@ -95,8 +97,7 @@ bool detect_activity() {
 
 bool on_activity_detected(void (*call)()) {
   detection_listener.store(call, std::memory_order_seq_cst);
-  const Table* const current = current_table.load(std::memory_order_seq_cst);
-  return current != &inactive_table && current != &served_table;
+  return is_of_active(current_table.load(std::memory_order_seq_cst));
 }
 
 void enter_active(int thread_level) { activate(thread_level, pthread_self()); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tracks whether the substrate is initialised, and which threads may call it.
+// Selects the function table in use: tracks whether the substrate is initialised and whether
+// Intersession serves the world model. Says which threads may call the substrate.
 #pragma once
 
 #include <mpi.h>
@@ -12,15 +13,17 @@ namespace shim::intercept {
 /// the first call. False if the setting is invalid; the first session reports it.
 bool is_native_only() noexcept;
 
-/// True if Intersession serves the world model (INTERSESSION_WORLD=sessions). Fixed at the first
-/// call. False if the setting is invalid; MPI_Init reports it (check_world_setting).
-bool serves_world() noexcept;
-/// Check the value of INTERSESSION_WORLD. Errors: arg.
+/// True if the setting asks Intersession to serve the world model (INTERSESSION_WORLD=sessions).
+/// Fixed at the first call. False if the setting is invalid; MPI_Init reports it
+/// (check_world_setting).
+bool is_served_world_selected() noexcept;
+/// Check all settings if INTERSESSION_WORLD is set. Errors: arg.
 base::Status check_world_setting();
-/// Serve calls on the world model by Intersession from here on.
-void enter_served();
-/// True from the first session or MPI_Init on if Intersession serves the world model.
-bool is_world_served() noexcept;
+/// Serve calls on the world model by Intersession from here on. MPI_Init and the first session call
+/// it.
+void switch_to_served_table();
+/// True once switch_to_served_table() has been called.
+bool is_served_table_current() noexcept;
 
 /// True between the substrate's MPI_Init and MPI_Finalize: calls are forwarded to it.
 bool is_active() noexcept;

@@ -16,6 +16,7 @@ import emit_collectives  # noqa: E402
 import emit_composed  # noqa: E402
 import emit_coverage  # noqa: E402
 import emit_entries  # noqa: E402
+import emit_extensions  # noqa: E402
 import emit_polling  # noqa: E402
 import emit_served  # noqa: E402
 import emit_overlay  # noqa: E402
@@ -27,7 +28,9 @@ import probe  # noqa: E402
 _REAL = (_API / "mpi_api.txt").read_text()
 _SAMPLE = (_HERE / "sample_api.txt").read_text()
 _OVERLAY = (_API.parent / "abi" / "openmpi" / "overlay.txt").read_text()
-_WITHOUT_ENTRIES = "\n".join(line for line in _OVERLAY.splitlines() if not line.startswith("entry"))
+_WITHOUT_ENTRIES = "\n".join(
+    line for line in _OVERLAY.splitlines() if not line.startswith(("entry", "extension"))
+)
 _NATIVE = probe.NativeHeader(
     frozenset({"MPI_Send", "MPI_Waitall", "MPI_Init"}), frozenset(), frozenset({"MPI_Send"})
 )
@@ -93,6 +96,7 @@ class Description(unittest.TestCase):
         self.refuses("MPI_X | 3.1 | 1.0 | native | anytime inactive", "exclude each other")
         self.refuses("MPI_X | 3.1 | 1.0 | ours | impl always inactive", "exclude each other")
         self.refuses("MPI_X | 3.1 | 1.0 | ours | always", "always needs impl")
+        self.refuses("MPI_X | 3.1 | 1.0 | native | local", "local needs inactive")
         self.refuses("MPI_X | 3.1 | 1.0 | ours | collective", "names what it calls")
         self.refuses("MPI_X | 3.1 | 1.0 | ours | composed", "composed has no effect")
         arrays = "\n  MPI_Comm c : COMMUNICATOR; const MPI_Datatype t[] : DATATYPE"
@@ -180,6 +184,7 @@ class Generator(unittest.TestCase):
                 emit_polling.source(functions),
                 emit_served.source(functions),
                 emit_entries.source(functions, _NATIVE),
+                emit_extensions.source(functions, [("MPIX_Alltoallw", "MPI_Alltoallw")]),
                 emit_tests.rows(functions),
                 emit_coverage.page(
                     functions, chapters, _NATIVE, "sample", {"MPI_Send": ["a", "b", "c", "d"]}
@@ -216,10 +221,11 @@ class Generator(unittest.TestCase):
 
     def test_exports_are_functions_objects_and_fortran_entries(self):
         functions, _ = description.parse(_SAMPLE)
-        entries = ["mpi_op_create_", "pmpi_op_create_"]
+        entries = ["mpi_op_create_", "pmpi_op_create_", "MPIX_Scan_init", "PMPIX_Scan_init"]
         rows = [
             *emit_overlay.parse_rows(_WITHOUT_ENTRIES),
             ("entry", "op_create", "mpi_%_ pmpi_%_"),
+            ("extension", "MPIX_Scan_init", "MPI_Scan_init"),
         ]
         names = re.findall(r"^ {4}(\w+);$", emit_overlay.exports(functions, rows), re.MULTILINE)
         want = [prefix + f.mpi_name for f in functions for prefix in ("", "P")] + entries

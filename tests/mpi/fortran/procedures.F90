@@ -100,6 +100,7 @@ program procedures
   call attributes(world)
   call attributes_of_mpi1(world)
   call attributes_of_types()
+  call types_of_kinds()
   call generalised_requests()
   call error_handlers(world)
   if (is_world_there) then
@@ -141,6 +142,22 @@ contains
     call MPI_Sendrecv(out, 1, vector, right, 6, in, 1, vector, left, 6, world, status, code)
     call check(in(1) == left .and. in(2) == -1 .and. in(19) == left, 'a vector is received')
     call MPI_Type_free(vector, code); call succeed(code, 'MPI_Type_free')
+  end subroutine
+  subroutine types_of_kinds()
+    integer, parameter :: classes(3) = [MPI_TYPECLASS_REAL, MPI_TYPECLASS_INTEGER, MPI_TYPECLASS_COMPLEX]
+    integer, parameter :: sizes(3) = [8, 4, 16]
+    integer :: matched, length
+    double precision :: number
+    do i = 1, 3
+      call MPI_Type_match_size(classes(i), sizes(i), matched, code)
+      call succeed(code, 'MPI_Type_match_size')
+      call MPI_Type_size(matched, length, code)
+      call check(length == sizes(i), 'MPI_Type_match_size gives a type of the size')
+    end do
+    call MPI_Type_match_size(MPI_TYPECLASS_REAL, 8, matched, code)
+    number = rank
+    call MPI_Allreduce(MPI_IN_PLACE, number, 1, matched, MPI_MAX, world, code)
+    call check(number == size - 1, 'MPI_Allreduce on a type of MPI_Type_match_size')
   end subroutine
   subroutine collectives()
     integer :: sum, some(100), many(100)

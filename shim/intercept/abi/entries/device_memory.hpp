@@ -11,7 +11,7 @@ namespace shim::intercept {
 /// Return the native library's function; null if it has none, or is not in use.
 template <typename Function>
 Function* device_memory_query(const char* symbol) {
-  return is_world_served() ? nullptr : fortran::find_native<Function>(symbol);
+  return is_served_world_selected() ? nullptr : fortran::find_native<Function>(symbol);
 }
 
 /// Return the native library's answer, 0 without one.

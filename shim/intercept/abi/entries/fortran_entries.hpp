@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implements the common code of the substrates' Fortran entries (abi/<substrate>/entries/), which
-// abstracts attributes of communicators and datatypes.
+// Declares what the Fortran entries of all substrates (abi/<substrate>/entries/) share: attributes
+// as numbers, by kind of object.
 #pragma once
 
 #include <mpi.h>
@@ -8,6 +8,8 @@
 #include "shim/intercept/impl/attributes.hpp"
 #include "shim/intercept/impl/comm/comm_attributes.hpp"
 #include "shim/intercept/impl/datatype/type_attributes.hpp"
+#include "shim/intercept/impl/world/predefined_comms.hpp"
+#include "shim/intercept/impl/world/served_world.hpp"
 #include "shim/intercept/native/activity.hpp"
 
 namespace shim::intercept::fortran {
@@ -17,8 +19,19 @@ struct CommAttributes {
   static Handle from(MPI_Fint number) { return PMPI_Comm_f2c(number); }
   static Subject subject(Handle comm) { return Subject::comm(comm); }
   static bool is_ours(Handle comm) { return abi::is_ours(comm); }
-  static constexpr auto get_number = get_comm_number;
-  static constexpr auto set_number = set_comm_number;
+  static int get_number(const char* function, Handle comm, int keyval, std::intptr_t* value,
+                        bool* flag) {
+    if (is_served_table_current())
+      if (const int code = to_served_comm_if_local(subject(comm), function, comm)) return code;
+    return is_ours(comm) ? get_comm_number(function, comm, keyval, value, flag)
+                         : get_predefined_comm_number(function, comm, keyval, value, flag);
+  }
+  static int set_number(const char* function, Handle comm, int keyval, std::intptr_t value) {
+    if (is_served_table_current())
+      if (const int code = to_served_comm(subject(comm), function, comm)) return code;
+    return is_ours(comm) ? set_comm_number(function, comm, keyval, value)
+                         : set_predefined_comm_number(function, comm, keyval, value);
+  }
 };
 struct TypeAttributes {
   using Handle = MPI_Datatype;
@@ -34,7 +47,7 @@ struct TypeAttributes {
 /// True if Intersession handles the call: the object is ours, or the native library is not
 /// initialised and the program has objects of ours. Otherwise the native library handles it.
 template <typename HandleKind>
-bool is_answered_here(typename HandleKind::Handle object) {
+bool is_handled_here(typename HandleKind::Handle object) {
   return HandleKind::is_ours(object) || (!detect_activity() && any_object_made());
 }
 

@@ -37,29 +37,29 @@ std::optional<int> application_of(sessions::Process& process) {
   return std::nullopt;
 }
 
-/// Attributes of MPI_COMM_WORLD that count what the launcher has started.
-struct CountedByLauncher {
-  std::optional<int> universe_size, application;
+/// Numbers of the launcher as integers of C, to whose addresses attributes point.
+struct LaunchValues {
+  std::optional<int> universe_size, app_number;
 };
 
-/// Return the values on MPI_COMM_WORLD. Asks the launcher.
-CountedByLauncher query_counted(sessions::Process& process) {
+/// Query the launcher for its numbers, and complete them as the native library does.
+LaunchValues query_launch_values(sessions::Process& process) {
   const bootstrap::LaunchNumbers passed = process.bootstrap().query_launch_numbers();
-  CountedByLauncher found{passed.universe_size, passed.app_number};
+  LaunchValues found{passed.universe_size, passed.app_number};
   if (abi::kUniverseSizeVariable != nullptr)
     if (const auto text = base::from_environment(abi::kUniverseSizeVariable))
       if (const auto number = base::number_in<int>(*text)) found.universe_size = number;
-  if (const auto application = application_of(process)) found.application = application;
+  if (const auto application = application_of(process)) found.app_number = application;
   if (abi::kHasOnlyNumbersOfLauncher) return found;
   if (!found.universe_size) found.universe_size = static_cast<int>(process.bootstrap().job().size);
-  if (!found.application) found.application = 0;
+  if (!found.app_number) found.app_number = 0;
   return found;
 }
 
-/// Return the values on MPI_COMM_WORLD. Asks the launcher once.
-CountedByLauncher& counted_by_launcher(sessions::Process& process) {
-  static CountedByLauncher counted = query_counted(process);
-  return counted;
+/// Return what the first call has queried.
+LaunchValues& launch_values(sessions::Process& process) {
+  static LaunchValues queried = query_launch_values(process);
+  return queried;
 }
 
 /// Return the last code added in either library (MPI_Add_error_code).
@@ -94,8 +94,8 @@ PredefinedValue predefined_value(sessions::Process& process, int number) {
       static int size = static_cast<int>(process.bootstrap().job().size);
       return &size;
     }
-    case MPI_APPNUM: {  // asks the launcher
-      static int application = counted_by_launcher(process).application.value_or(0);
+    case MPI_APPNUM: {  // queries the launcher
+      static int application = launch_values(process).app_number.value_or(0);
       return &application;
     }
     case MPI_LASTUSEDCODE:  // users may add some; relaxed: a plain number
@@ -106,10 +106,10 @@ PredefinedValue predefined_value(sessions::Process& process, int number) {
   }
 }
 
-PredefinedValue counted_value(sessions::Process& process, int number) {
-  CountedByLauncher& counted = counted_by_launcher(process);
-  std::optional<int>& value = number == MPI_UNIVERSE_SIZE ? counted.universe_size
-                                                          : counted.application;
+PredefinedValue launch_value(sessions::Process& process, int number) {
+  LaunchValues& values = launch_values(process);
+  std::optional<int>& value = number == MPI_UNIVERSE_SIZE ? values.universe_size
+                                                          : values.app_number;
   return value ? &*value : nullptr;
 }
 
@@ -123,20 +123,16 @@ AttributeOwner owner(MPI_Comm handle, const CommunicatorPtr& comm) {
   return {KeyFor::communicator, abi::bits(programs_handle(handle)), comm->attributes()};
 }
 
+base::Result<OptionalCommAttribute> attribute_of(MPI_Comm comm, int keyval) {
+  SHIM_TRY_ASSIGN(CommunicatorPtr found, get_comm(comm));
+  return find_comm_attribute(predefined_value_on(comm, found->process(), keyval),
+                             owner(comm, found), keyval);
+}
+
 int get(const char* function, MPI_Comm comm, int keyval, void* attribute, int* flag) {
   return run_with_handler(Subject::comm(comm), function, [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(CommunicatorPtr found, get_comm(comm));
-    SHIM_TRY(check_output(attribute, "attribute"));
-    SHIM_TRY(check_output(flag, "flag"));
-    std::optional<AttributeValue> value;
-    if (const auto predefined = predefined_value_on(comm, found->process(), keyval)) {
-      if (*predefined != nullptr) value = AttributeValue(*predefined);
-    } else {
-      SHIM_TRY_ASSIGN(value, get_attribute(owner(comm, found), keyval));
-    }
-    *flag = value.has_value();
-    if (value) *static_cast<void**>(attribute) = value->as_pointer();
-    return {};
+    SHIM_TRY_ASSIGN(const OptionalCommAttribute found, attribute_of(comm, keyval));
+    return store_comm_attribute(found, attribute, flag);
   });
 }
 
@@ -188,21 +184,37 @@ PredefinedValue predefined_comm_value(MPI_Comm predefined, sessions::Process& pr
     return nullptr;
   if (number == MPI_TAG_UB) return &tag_upper_bound;
   if (number != MPI_UNIVERSE_SIZE && number != MPI_APPNUM) return of_sessions;
-  return counted_value(process, number);
+  return launch_value(process, number);
+}
+
+base::Result<OptionalCommAttribute> find_comm_attribute(const PredefinedValue& predefined,
+                                                        const AttributeOwner& owner, int keyval) {
+  if (predefined) {
+    return *predefined != nullptr ? OptionalCommAttribute(CommAttribute(*predefined))
+                                  : OptionalCommAttribute();
+  }
+  SHIM_TRY_ASSIGN(std::optional<AttributeValue> value, get_attribute(owner, keyval));
+  return value ? OptionalCommAttribute(CommAttribute(std::move(*value))) : OptionalCommAttribute();
+}
+
+base::Status store_comm_attribute(const OptionalCommAttribute& found, void* attribute, int* flag) {
+  SHIM_TRY(check_output(attribute, "attribute"));
+  SHIM_TRY(check_output(flag, "flag"));
+  *flag = found.has_value();
+  if (found) *static_cast<void**>(attribute) = found->as_pointer();
+  return {};
+}
+
+void store_comm_number(const OptionalCommAttribute& found, std::intptr_t* value, bool* flag) {
+  *flag = found.has_value();
+  if (found) *value = found->as_number();
 }
 
 int get_comm_number(const char* function, MPI_Comm comm, int keyval, std::intptr_t* value,
                     bool* flag) {
   return run_with_handler(Subject::comm(comm), function, [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(CommunicatorPtr found, get_comm(comm));
-    if (const auto predefined = predefined_value_on(comm, found->process(), keyval)) {
-      *flag = *predefined != nullptr;
-      if (*flag) *value = **predefined;
-      return {};
-    }
-    SHIM_TRY_ASSIGN(auto attribute, get_attribute(owner(comm, found), keyval));
-    *flag = attribute.has_value();
-    if (attribute) *value = attribute->as_number();
+    SHIM_TRY_ASSIGN(const OptionalCommAttribute found, attribute_of(comm, keyval));
+    store_comm_number(found, value, flag);
     return {};
   });
 }

@@ -50,7 +50,7 @@ namespace impl {
 int Init(int* argc, char*** argv) {
   if (const auto setting = check_world_setting(); !setting)
     return fail(Subject(), "MPI_Init", setting.error());
-  if (serves_world()) return init_served("MPI_Init", MPI_THREAD_SINGLE, nullptr);
+  if (is_served_world_selected()) return init_served("MPI_Init", MPI_THREAD_SINGLE, nullptr);
   become_globally_visible();
   int code = call_native_init("MPI_Init", [&] { return active_table.Init(argc, argv); });
   if (code != MPI_SUCCESS) return code;
@@ -63,7 +63,7 @@ int Init(int* argc, char*** argv) {
 int Init_thread(int* argc, char*** argv, int required, int* provided) {
   if (const auto setting = check_world_setting(); !setting)
     return fail(Subject(), "MPI_Init_thread", setting.error());
-  if (serves_world()) return init_served("MPI_Init_thread", required, provided);
+  if (is_served_world_selected()) return init_served("MPI_Init_thread", required, provided);
   become_globally_visible();
   int code = call_native_init(
       "MPI_Init_thread", [&] { return active_table.Init_thread(argc, argv, required, provided); });
@@ -74,7 +74,8 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 /// Finalize the substrate. Callbacks inside it (attributes of MPI_COMM_SELF) may use the world
 /// model until it ends.
 int Finalize() {
-  if (serves_world()) return run_with_handler(Subject(), "MPI_Finalize", end_served_world);
+  if (is_served_world_selected())
+    return run_with_handler(Subject(), "MPI_Finalize", end_served_world);
   finish_detached();
   couple_progress(false);
   before_native_finalize();

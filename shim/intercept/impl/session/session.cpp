@@ -12,7 +12,6 @@
 #include "shim/intercept/impl/world/served_world.hpp"
 #include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/native/activity.hpp"
-#include "shim/intercept/native/link_order.hpp"
 #include "shim/intercept/native/substrate.hpp"
 
 namespace shim::intercept {
@@ -39,10 +38,7 @@ base::Result<ErrorHandlerPtr> session_handler(MPI_Errhandler handle) {
 
 base::Status init(MPI_Info info_handle, MPI_Errhandler errhandler, MPI_Session* session) {
   SHIM_TRY(require_substrate());
-  if (auto order = check_link_order(); !order) {
-    print_error(order.error().text());  // MPI_Error_string does not reach this library, either
-    return order;
-  }
+  SHIM_TRY(require_link_order());
   SHIM_TRY(check_output(session, "session"));
   SHIM_TRY_ASSIGN(ErrorHandlerPtr handler, session_handler(errhandler));
   SHIM_TRY_ASSIGN(InfoPtr info, copy_info(info_handle));
@@ -52,7 +48,7 @@ base::Status init(MPI_Info info_handle, MPI_Errhandler errhandler, MPI_Session* 
   SHIM_TRY_ASSIGN(*session, objects.sessions.insert(sessions::SessionPtr(made)));
   made->set_open(true);
   remember_session(made);
-  if (serves_world()) enter_served();
+  if (is_served_world_selected()) switch_to_served_table();
   return {};
 }
 
@@ -99,7 +95,8 @@ int Session_finalize(MPI_Session* session) {
                             found->set_open(false);
                             object_buffers().forget(found.get());
                             *session = MPI_SESSION_NULL;
-                            if (serves_world()) return release_served_comms_without_session();
+                            if (is_served_world_selected())
+                              return release_served_comms_without_session();
                             return delete_attributes_without_session();
                           });
 }

@@ -7,6 +7,7 @@
 
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
+#include "shim/intercept/handles/world_comms.hpp"
 #include "shim/intercept/impl/attributes.hpp"
 #include "shim/intercept/impl/comm/comm_attributes.hpp"
 #include "shim/intercept/impl/comm_arguments.hpp"
@@ -36,60 +37,58 @@ AttributeOwner self_owner() {
           attributes_of_self()};
 }
 
-struct KnownComm {
+/// Session, Process and group for a query on a predefined communicator.
+struct Queried {
   sessions::SessionPtr session;
   sessions::Process& process;
   sessions::GroupPtr group;
 };
 
-/// True for a predefined communicator between the first session and MPI_Init.
-bool is_known(MPI_Comm comm) {
+/// True if Intersession answers queries on this communicator: it is predefined, a session is open,
+/// and the world model has not ended.
+bool is_queryable(MPI_Comm comm) {
   if (!is_world(comm) && !is_self(comm)) return false;
+  if (world_comms.state.load(std::memory_order_acquire) == ServedWorldState::ended) return false;
   int was_finalized = 0;
   active_table.Finalized(&was_finalized);
   return was_finalized == 0 && any_open_session() != nullptr;
 }
 
-base::Result<KnownComm> known_comm(MPI_Comm comm) {
+base::Result<Queried> queried_comm(MPI_Comm comm) {
   sessions::SessionPtr session = any_open_session();
   if (!session) return Error(ErrorClass::comm, "the last session was finalized meanwhile");
   SHIM_TRY_ASSIGN(sessions::Process* const process, session->process());
   SHIM_TRY_ASSIGN(sessions::GroupPtr group,
                   session->group_of_pset(is_self(comm) ? "mpi://SELF" : "mpi://WORLD"));
-  return KnownComm{std::move(session), *process, std::move(group)};
+  return Queried{std::move(session), *process, std::move(group)};
 }
 
 /// Serve a call on a predefined communicator; refuse or forward a call on any other.
-template <typename Serve, typename Forward>
-int serve(const char* function, MPI_Comm comm, Serve serve_known, Forward forward) {
-  if (!is_known(comm)) {
+template <typename Query, typename Forward>
+int serve(const char* function, MPI_Comm comm, Query query, Forward forward) {
+  if (!is_queryable(comm)) {
     const auto refused = refuse_when_inactive(Subject::comm(comm), function);
     return refused ? *refused : forward();
   }
   return run_with_handler(Subject(), function, [&]() -> base::Status {
-    SHIM_TRY_ASSIGN(const KnownComm known, known_comm(comm));
-    return serve_known(known);
+    SHIM_TRY_ASSIGN(const Queried queried, queried_comm(comm));
+    return query(queried);
   });
 }
 
-base::Status get_value(const KnownComm& known, MPI_Comm comm, int keyval, void* attribute,
+base::Result<OptionalCommAttribute> attribute_of(const Queried& queried, MPI_Comm comm,
+                                                 int keyval) {
+  sessions::Attributes none;  // MPI_COMM_WORLD has attributes of the program from MPI_Init on
+  const AttributeOwner self = self_owner();
+  return find_comm_attribute(
+      predefined_comm_value(comm, queried.process, keyval),
+      is_self(comm) ? self : AttributeOwner{self.kind, abi::bits(comm), none}, keyval);
+}
+
+base::Status get_value(const Queried& queried, MPI_Comm comm, int keyval, void* attribute,
                        int* flag) {
-  SHIM_TRY(check_output(attribute, "attribute"));
-  SHIM_TRY(check_output(flag, "flag"));
-  std::optional<AttributeValue> value;
-  if (const auto predefined = predefined_comm_value(comm, known.process, keyval)) {
-    if (*predefined != nullptr) value = AttributeValue(*predefined);
-  } else {
-    sessions::Attributes none;  // MPI_COMM_WORLD has attributes of the program from MPI_Init on
-    AttributeOwner owner = self_owner();
-    SHIM_TRY_ASSIGN(
-        value,
-        get_attribute(is_self(comm) ? owner : AttributeOwner{owner.kind, abi::bits(comm), none},
-                      keyval));
-  }
-  *flag = value.has_value();
-  if (value) *static_cast<void**>(attribute) = value->as_pointer();
-  return {};
+  SHIM_TRY_ASSIGN(const OptionalCommAttribute found, attribute_of(queried, comm, keyval));
+  return store_comm_attribute(found, attribute, flag);
 }
 
 base::Status check_self(MPI_Comm comm) {
@@ -99,21 +98,28 @@ base::Status check_self(MPI_Comm comm) {
                "MPI_COMM_SELF can");
 }
 
-int set_value(const char* function, MPI_Comm comm, int keyval, void* value,
-              int (*forward)(MPI_Comm, int, void*)) {
+template <typename Forward>
+int set_value(const char* function, MPI_Comm comm, int keyval, const AttributeValue& value,
+              Forward forward) {
   return serve(
       function, comm,
-      [&](const KnownComm&) -> base::Status {
+      [&](const Queried&) -> base::Status {
         SHIM_TRY(check_self(comm));
-        return set_attribute(self_owner(), keyval, AttributeValue(value));
+        return set_attribute(self_owner(), keyval, value);
       },
-      [&] { return forward(comm, keyval, value); });
+      forward);
+}
+
+/// The native library became active between the caller's check and this one.
+int fail_started_meanwhile(const char* function) {
+  return fail(Subject(), function,
+              Error(ErrorClass::other, "another thread has called MPI_Init during the call"));
 }
 
 int delete_value(const char* function, MPI_Comm comm, int keyval, int (*forward)(MPI_Comm, int)) {
   return serve(
       function, comm,
-      [&](const KnownComm&) -> base::Status {
+      [&](const Queried&) -> base::Status {
         SHIM_TRY(check_self(comm));
         return delete_attribute(self_owner(), keyval);
       },
@@ -131,14 +137,32 @@ base::Status delete_attributes_without_session() {
   return any_open_session() ? base::Status() : delete_attributes_of_self();
 }
 
+int get_predefined_comm_number(const char* function, MPI_Comm comm, int keyval,
+                               std::intptr_t* value, bool* flag) {
+  return serve(
+      function, comm,
+      [&](const Queried& queried) -> base::Status {
+        SHIM_TRY_ASSIGN(const OptionalCommAttribute found, attribute_of(queried, comm, keyval));
+        store_comm_number(found, value, flag);
+        return {};
+      },
+      [&] { return fail_started_meanwhile(function); });
+}
+
+int set_predefined_comm_number(const char* function, MPI_Comm comm, int keyval,
+                               std::intptr_t value) {
+  return set_value(function, comm, keyval, AttributeValue::of_number(value),
+                   [&] { return fail_started_meanwhile(function); });
+}
+
 namespace impl_when_inactive {
 
 int Comm_rank(MPI_Comm comm, int* rank) {
   return serve(
       "MPI_Comm_rank", comm,
-      [&](const KnownComm& known) -> base::Status {
+      [&](const Queried& queried) -> base::Status {
         SHIM_TRY(check_output(rank, "rank"));
-        *rank = is_self(comm) ? 0 : known.group->rank_of(known.process.self());
+        *rank = is_self(comm) ? 0 : queried.group->rank_of(queried.process.self());
         return {};
       },
       [&]() -> int { return active_table.Comm_rank(comm, rank); });
@@ -147,9 +171,9 @@ int Comm_rank(MPI_Comm comm, int* rank) {
 int Comm_size(MPI_Comm comm, int* size) {
   return serve(
       "MPI_Comm_size", comm,
-      [&](const KnownComm& known) -> base::Status {
+      [&](const Queried& queried) -> base::Status {
         SHIM_TRY(check_output(size, "size"));
-        *size = static_cast<int>(known.group->size());
+        *size = static_cast<int>(queried.group->size());
         return {};
       },
       [&]() -> int { return active_table.Comm_size(comm, size); });
@@ -158,10 +182,10 @@ int Comm_size(MPI_Comm comm, int* size) {
 int Comm_group(MPI_Comm comm, MPI_Group* group) {
   return serve(
       "MPI_Comm_group", comm,
-      [&](const KnownComm& known) -> base::Status {
+      [&](const Queried& queried) -> base::Status {
         SHIM_TRY(check_output(group, "group"));
-        SHIM_TRY_ASSIGN(
-            *group, make_group_handle({known.group, known.process.self(), true, known.session}));
+        SHIM_TRY_ASSIGN(*group, make_group_handle({queried.group, queried.process.self(), true,
+                                                   queried.session}));
         return {};
       },
       [&]() -> int { return active_table.Comm_group(comm, group); });
@@ -172,7 +196,7 @@ int Comm_get_name(MPI_Comm comm, char* name, int* length) {
   if (comm != MPI_Comm(abi::predefined.comm_null))
     return serve(
         "MPI_Comm_get_name", comm,
-        [&](const KnownComm&) { return store_name(name_of(comm), name, length); },
+        [&](const Queried&) { return store_name(name_of(comm), name, length); },
         [&]() -> int { return active_table.Comm_get_name(comm, name, length); });
   return run_with_handler(Subject(), "MPI_Comm_get_name",
                           [&] { return store_name("MPI_COMM_NULL", name, length); });
@@ -181,25 +205,23 @@ int Comm_get_name(MPI_Comm comm, char* name, int* length) {
 int Comm_get_attr(MPI_Comm comm, int keyval, void* value, int* flag) {
   return serve(
       "MPI_Comm_get_attr", comm,
-      [&](const KnownComm& known) { return get_value(known, comm, keyval, value, flag); },
+      [&](const Queried& queried) { return get_value(queried, comm, keyval, value, flag); },
       [&]() -> int { return active_table.Comm_get_attr(comm, keyval, value, flag); });
 }
 int Attr_get(MPI_Comm comm, int keyval, void* value, int* flag) {
   return serve(
       "MPI_Attr_get", comm,
-      [&](const KnownComm& known) { return get_value(known, comm, keyval, value, flag); },
+      [&](const Queried& queried) { return get_value(queried, comm, keyval, value, flag); },
       [&]() -> int { return active_table.Attr_get(comm, keyval, value, flag); });
 }
 
 int Comm_set_attr(MPI_Comm comm, int keyval, void* value) {
-  return set_value("MPI_Comm_set_attr", comm, keyval, value, [](MPI_Comm of, int key, void* set) {
-    return active_table.Comm_set_attr(of, key, set);
-  });
+  return set_value("MPI_Comm_set_attr", comm, keyval, value,
+                   [&]() -> int { return active_table.Comm_set_attr(comm, keyval, value); });
 }
 int Attr_put(MPI_Comm comm, int keyval, void* value) {
-  return set_value("MPI_Attr_put", comm, keyval, value, [](MPI_Comm of, int key, void* set) {
-    return active_table.Attr_put(of, key, set);
-  });
+  return set_value("MPI_Attr_put", comm, keyval, value,
+                   [&]() -> int { return active_table.Attr_put(comm, keyval, value); });
 }
 int Comm_delete_attr(MPI_Comm comm, int keyval) {
   return delete_value("MPI_Comm_delete_attr", comm, keyval,

@@ -4,6 +4,10 @@
 // also set attributes.
 #pragma once
 
+#include <mpi.h>
+
+#include <cstdint>
+
 #include "shim/base/result.hpp"
 
 namespace shim::intercept {
@@ -12,7 +16,15 @@ namespace shim::intercept {
 /// MPI_Init. Call it before MPI_Init. Errors: those of the delete functions.
 base::Status delete_attributes_of_self();
 
-/// Do so if the program has finalized its last session. Errors: those of the delete functions.
+/// Call the delete functions if the program has finalized its last session. Errors: those of the
+/// delete functions.
 base::Status delete_attributes_without_session();
+
+// Attributes in Fortran, of predefined communicators.
+
+int get_predefined_comm_number(const char* function, MPI_Comm comm, int keyval,
+                               std::intptr_t* value, bool* flag);
+int set_predefined_comm_number(const char* function, MPI_Comm comm, int keyval,
+                               std::intptr_t value);
 
 }  // namespace shim::intercept

@@ -4,10 +4,10 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
 #include <string>
 
+#include "shim/base/settings.hpp"
 #include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
@@ -28,30 +28,38 @@ using sessions::CommunicatorPtr;
 
 using State = ServedWorldState;
 
-struct ServedWorld {
-  std::mutex mutex;  ///< held while the communicators are made, and the state changes
-  std::atomic<pthread_t> main_thread{0};
-};
-/// Never destroyed: programs call MPI in exit handlers.
-ServedWorld& served() {
-  static ServedWorld& made = *new ServedWorld;
-  return made;
-}
+/// The thread that has called MPI_Init; 0 before. Relaxed: pairs with nothing.
+constinit std::atomic<pthread_t> thread_of_init{0};
 
 State state() { return world_comms.state.load(std::memory_order_acquire); }
 
+/// A predefined communicator, and the handle of the one that serves it.
 struct Predefined {
   const char* name;
   const char* pset;
-  std::atomic<MPI_Comm>& served;
+  std::atomic<MPI_Comm>& handle;
+  /// Held while the communicator is made or freed. Each has its own: making that of mpi://WORLD
+  /// waits for other processes, and calls on MPI_COMM_SELF must not wait for them.
+  std::mutex& mutex;
 };
-Predefined world() { return {"MPI_COMM_WORLD", "mpi://WORLD", world_comms.world}; }
-Predefined self() { return {"MPI_COMM_SELF", "mpi://SELF", world_comms.self}; }
+// never destroyed: programs call MPI in exit handlers
+std::mutex& mutex_of_world() {
+  static std::mutex& made = *new std::mutex;
+  return made;
+}
+std::mutex& mutex_of_self() {
+  static std::mutex& made = *new std::mutex;
+  return made;
+}
+Predefined world() {
+  return {"MPI_COMM_WORLD", "mpi://WORLD", world_comms.world, mutex_of_world()};
+}
+Predefined self() { return {"MPI_COMM_SELF", "mpi://SELF", world_comms.self, mutex_of_self()}; }
 
-/// Make the communicator that serves a predefined one, unless it is made. The caller holds the
+/// Make the communicator that serves a predefined one, unless it is made. The caller holds its
 /// mutex.
 base::Status make(const Predefined& comm, const sessions::SessionPtr& session) {
-  if (!abi::is_unset(comm.served.load(std::memory_order_relaxed))) return {};
+  if (!abi::is_unset(comm.handle.load(std::memory_order_relaxed))) return {};
   SHIM_TRY_ASSIGN(sessions::GroupPtr group, session->group_of_pset(comm.pset));
   SHIM_TRY_ASSIGN(
       CommunicatorPtr made,
@@ -59,19 +67,19 @@ base::Status make(const Predefined& comm, const sessions::SessionPtr& session) {
                                   std::string("intersession://") + comm.name, nullptr, nullptr));
   made->set_name(comm.name);
   SHIM_TRY_ASSIGN(const MPI_Comm handle, objects.comms.insert(std::move(made)));
-  comm.served.store(handle, std::memory_order_release);
+  comm.handle.store(handle, std::memory_order_release);
   return {};
 }
 
-/// Free the communicator that serves a predefined one.
+/// Free the communicator that serves a predefined one. The caller holds its mutex.
 void free_served(const Predefined& comm) {
-  const MPI_Comm handle = comm.served.exchange(MPI_Comm{}, std::memory_order_acq_rel);
+  const MPI_Comm handle = comm.handle.exchange(MPI_Comm{}, std::memory_order_acq_rel);
   if (abi::is_unset(handle)) return;
   static_cast<void>(free_comm_handle(handle));  // no other code frees it
 }
 
 base::Status delete_attributes_of(const Predefined& comm) {
-  const MPI_Comm handle = comm.served.load(std::memory_order_acquire);
+  const MPI_Comm handle = comm.handle.load(std::memory_order_acquire);
   if (abi::is_unset(handle)) return {};
   SHIM_TRY_ASSIGN(CommunicatorPtr found, get_comm(handle));
   return delete_attributes(
@@ -81,7 +89,8 @@ base::Status delete_attributes_of(const Predefined& comm) {
 /// Refuse a process that a native MPI_Comm_spawn has started: its parent waits for a native
 /// MPI_Init.
 base::Status check_not_spawned() {
-  if (std::getenv(abi::kSpawnedVariable) == nullptr) return {};
+  const auto spawned = base::from_environment(abi::kSpawnedVariable);
+  if (!spawned || *spawned == "0") return {};
   return Error(ErrorClass::unsupported_operation,
                "INTERSESSION_WORLD=sessions in a process that MPI_Comm_spawn has started, whose "
                "parent waits for the native MPI library; remove the variable from the environment "
@@ -99,74 +108,88 @@ void warn_if_native_library_runs(const sessions::Process& process) {
                         "INTERSESSION_WORLD=sessions its objects cannot be used in MPI calls");
 }
 
-}  // namespace
-
-base::Status start_served_world(int level) {
-  ServedWorld& model = served();
-  {
-    std::lock_guard lock(model.mutex);
-    if (state() != State::not_started)
-      return Error(ErrorClass::other, state() == State::ended
-                                          ? "called after MPI_Finalize"
-                                          : "MPI_Init or MPI_Init_thread was already called");
-    world_comms.state.store(State::starting, std::memory_order_release);
-  }
-  // the state stays "starting" after an error: a second attempt is an error, too
+/// Make both communicators for MPI_Init.
+base::Status make_both() {
   SHIM_TRY(check_not_spawned());
   SHIM_TRY(require_substrate());
+  SHIM_TRY(require_link_order());
   SHIM_TRY_ASSIGN(sessions::SessionPtr session, make_session());
   SHIM_TRY_ASSIGN(sessions::Process* const process, session->process());
   warn_if_native_library_runs(*process);
-  std::lock_guard lock(model.mutex);
-  SHIM_TRY(make(world(), session));
-  SHIM_TRY(make(self(), session));
-  world_comms.level.store(level, std::memory_order_relaxed);
+  for (const Predefined& comm : {world(), self()}) {
+    std::lock_guard lock(comm.mutex);
+    SHIM_TRY(make(comm, session));
+  }
   world_comms.size.store(static_cast<int>(process->bootstrap().job().size),
                          std::memory_order_relaxed);
-  model.main_thread.store(pthread_self(), std::memory_order_relaxed);
+  return {};
+}
+
+void free_both() {
+  for (const Predefined& comm : {self(), world()}) {
+    std::lock_guard lock(comm.mutex);
+    free_served(comm);
+  }
+}
+
+}  // namespace
+
+base::Status start_served_world(int level) {
+  State found = State::not_started;
+  if (!world_comms.state.compare_exchange_strong(found, State::starting, std::memory_order_acq_rel))
+    return Error(ErrorClass::other, found == State::ended ? "called after MPI_Finalize"
+                                    : found == State::failed
+                                        ? "an earlier MPI_Init or MPI_Init_thread has failed"
+                                        : "MPI_Init or MPI_Init_thread was already called");
+  if (auto made = make_both(); !made) {
+    free_both();
+    world_comms.state.store(State::failed, std::memory_order_release);
+    return made;
+  }
+  world_comms.level.store(level, std::memory_order_relaxed);
+  thread_of_init.store(pthread_self(), std::memory_order_relaxed);
   world_comms.state.store(State::started, std::memory_order_release);
-  enter_served();
+  switch_to_served_table();
   return {};
 }
 
 base::Status end_served_world() {
-  ServedWorld& model = served();
   if (state() != State::started)
     return Error(ErrorClass::other,
                  state() == State::ended ? "called before" : "called before MPI_Init has returned");
   SHIM_TRY(delete_attributes_of(self()));
   SHIM_TRY(delete_attributes_of(world()));
   const auto process = living_process();
-  std::lock_guard lock(model.mutex);
   if (process && !process->vcis().flush(process->settings().ready_timeout))
     process->log().write(base::LogLevel::warn,
                          "MPI_Finalize: the program has unreceived sends, or unmatched receives "
                          "freed by MPI_Request_free; their data is lost");
-  free_served(self());
-  free_served(world());
   world_comms.state.store(State::ended, std::memory_order_release);
+  free_both();
   return {};
 }
 
 base::Status release_served_comms_without_session() {
-  ServedWorld& model = served();
-  if (state() != State::not_started || any_open_session()) return {};
+  const auto is_in_use = [] {
+    return state() == State::starting || state() == State::started || any_open_session() != nullptr;
+  };
+  if (is_in_use()) return {};
   SHIM_TRY(delete_attributes_of(self()));  // without the mutex: the program's functions run
   SHIM_TRY(delete_attributes_of(world()));
-  std::lock_guard lock(model.mutex);
-  if (state() != State::not_started || any_open_session()) return {};
-  free_served(self());
-  free_served(world());
+  for (const Predefined& comm : {self(), world()}) {
+    std::lock_guard lock(comm.mutex);
+    if (!is_in_use()) free_served(comm);
+  }
   return {};
 }
 
 int make_served_comm(const Subject& subject, const char* function, MPI_Comm& comm) {
   const Predefined wanted = comm == MPI_Comm(abi::predefined.comm_world) ? world() : self();
   const auto made = [&]() -> base::Status {
-    if (state() == State::ended) return {};  // the inactive table has the error
-    if (!any_open_session()) return {};
-    std::lock_guard lock(served().mutex);
-    // of their own: MPI_Session_finalize reports the objects of the program's session
+    std::lock_guard lock(wanted.mutex);
+    // the inactive table has the error
+    if (state() == State::ended || any_open_session() == nullptr) return {};
+    // a separate session, because MPI_Session_finalize reports the objects of the program's session
     SHIM_TRY_ASSIGN(const sessions::SessionPtr session, make_session());
     return make(wanted, session);
   }();
@@ -182,7 +205,8 @@ namespace impl_when_served {
 int Initialized(int* flag) {
   return run_with_handler(Subject(), "MPI_Initialized", [&]() -> base::Status {
     SHIM_TRY(check_output(flag, "flag"));
-    *flag = state() != State::not_started || any_open_session() != nullptr;
+    const bool was_called = state() != State::not_started && state() != State::failed;
+    *flag = was_called || any_open_session() != nullptr;
     return {};
   });
 }
@@ -205,7 +229,7 @@ int Query_thread(int* provided) {
 }
 
 int Is_thread_main(int* flag) {
-  const pthread_t starter = served().main_thread.load(std::memory_order_relaxed);
+  const pthread_t starter = thread_of_init.load(std::memory_order_relaxed);
   if (starter == 0) return impl_when_inactive::Is_thread_main(flag);
   return run_with_handler(Subject(), "MPI_Is_thread_main", [&]() -> base::Status {
     SHIM_TRY(check_output(flag, "flag"));

@@ -32,7 +32,7 @@ namespace shim::intercept {
 namespace {
 
 using fortran::CommAttributes, fortran::TypeAttributes;
-using fortran::find_native, fortran::is_answered_here;
+using fortran::find_native, fortran::is_handled_here;
 
 /// Return C's number of a key. C's numbers of predefined keys are odd, Fortran's are one more: the
 /// native library derives the language from the number.
@@ -61,7 +61,7 @@ namespace si = shim::intercept;
 // The library's own C functions call these four with pointers, on its own objects.
 
 int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void* value, int* flag, AttributeAs as) {
-  if (as != as_pointer && si::is_answered_here<si::CommAttributes>(comm))
+  if (as != as_pointer && si::is_handled_here<si::CommAttributes>(comm))
     return si::get<si::CommAttributes>("MPI_Comm_get_attr", comm, keyval, value, flag);
   if (const int code = si::to_native_keyval(si::Subject::comm(comm), "MPI_Comm_get_attr", keyval))
     return code;
@@ -70,9 +70,9 @@ int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void* value, int* flag, Attrib
 }
 
 int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void* value, AttributeAs as) {
-  if (as != as_pointer && si::is_answered_here<si::CommAttributes>(comm))
-    return si::set_comm_number("MPI_Comm_set_attr", comm, keyval,
-                               reinterpret_cast<std::intptr_t>(value));
+  if (as != as_pointer && si::is_handled_here<si::CommAttributes>(comm))
+    return si::CommAttributes::set_number("MPI_Comm_set_attr", comm, keyval,
+                                          reinterpret_cast<std::intptr_t>(value));
   if (const int code = si::to_native_keyval(si::Subject::comm(comm), "MPI_Comm_set_attr", keyval))
     return code;
   return si::find_native<decltype(MPII_Comm_set_attr)>("MPII_Comm_set_attr")(comm, keyval, value,
@@ -80,7 +80,7 @@ int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void* value, AttributeAs as) {
 }
 
 int MPII_Type_get_attr(MPI_Datatype type, int keyval, void* value, int* flag, AttributeAs as) {
-  if (as != as_pointer && si::is_answered_here<si::TypeAttributes>(type))
+  if (as != as_pointer && si::is_handled_here<si::TypeAttributes>(type))
     return si::get<si::TypeAttributes>("MPI_Type_get_attr", type, keyval, value, flag);
   if (const int code = si::to_native_keyval(si::Subject(), "MPI_Type_get_attr", keyval))
     return code;
@@ -89,7 +89,7 @@ int MPII_Type_get_attr(MPI_Datatype type, int keyval, void* value, int* flag, At
 }
 
 int MPII_Type_set_attr(MPI_Datatype type, int keyval, void* value, AttributeAs as) {
-  if (as != as_pointer && si::is_answered_here<si::TypeAttributes>(type))
+  if (as != as_pointer && si::is_handled_here<si::TypeAttributes>(type))
     return si::set_type_number("MPI_Type_set_attr", type, keyval,
                                reinterpret_cast<std::intptr_t>(value));
   if (const int code = si::to_native_keyval(si::Subject(), "MPI_Type_set_attr", keyval))

@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(default)
 extern "C" {
-/// MPI::Op::Init: the function of MPI_Op_create is one for all; this is the program's.
+/// MPI::Op::Init: the bindings pass one common function to MPI_Op_create, and the program's here.
 void ompi_op_set_cxx_callback(MPI_Op op, MPI_User_function* function);
 /// MPI::Comm::Create_errhandler, MPI::Win and MPI::File: return an object that the bindings change.
 void* ompi_errhandler_create(int object, void (*function)(), int language);
@@ -45,7 +45,7 @@ void ompi_op_set_cxx_callback(MPI_Op op, MPI_User_function* function) {
 
 void* ompi_errhandler_create(int object, void (*function)(), int language) {
   using namespace shim::intercept;
-  if (!is_world_served()) {
+  if (!is_served_world_selected()) {
     auto* native = fortran::find_native<decltype(ompi_errhandler_create)>("ompi_errhandler_create");
     return native != nullptr ? native(object, function, language) : nullptr;
   }

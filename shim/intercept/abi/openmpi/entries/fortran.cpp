@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements the Fortran entries of Open MPI that access the contents of objects. They handle
-// attributes and objects whose functions are Fortran procedures. All other Fortran entries call C's
-// PMPI functions and thus reach their implementations.
+// attributes, objects whose functions are Fortran procedures, and the types of Fortran's kinds. All
+// other Fortran entries call C's PMPI functions and thus reach their implementations.
 //
 // Each entry has three names: mpi_X_, which programs call, and pmpi_X_ and ompi_X_f, which the
 // module mpi_f08 calls.
@@ -39,6 +39,7 @@ SHIM_FORTRAN_ENTRY(type_create_keyval, (void (*)(), void (*)(), MPI_Fint*, MPI_A
 SHIM_FORTRAN_ENTRY(grequest_start,
                    (void (*)(), void (*)(), void (*)(), MPI_Aint*, MPI_Fint*, MPI_Fint*));
 SHIM_FORTRAN_ENTRY(op_create, (void (*)(), MPI_Fint*, MPI_Fint*, MPI_Fint*));
+SHIM_FORTRAN_ENTRY(type_match_size, (MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*));
 SHIM_FORTRAN_ENTRY(errhandler_create, (void (*)(), MPI_Fint*, MPI_Fint*));
 SHIM_FORTRAN_ENTRY(comm_create_errhandler, (void (*)(), MPI_Fint*, MPI_Fint*));
 SHIM_FORTRAN_ENTRY(win_create_errhandler, (void (*)(), MPI_Fint*, MPI_Fint*));
@@ -57,7 +58,7 @@ namespace shim::intercept {
 namespace {
 
 using fortran::CommAttributes, fortran::TypeAttributes;
-using fortran::find_native, fortran::is_answered_here;
+using fortran::find_native, fortran::is_handled_here;
 
 using sessions::ErrorHandler;
 using sessions::HandlerFor;
@@ -76,7 +77,7 @@ void get(const char* function, MPI_Fint* object, MPI_Fint* keyval, Number* value
          MPI_Fint* ierror,
          void (*native_call)(MPI_Fint*, MPI_Fint*, Number*, MPI_Fint*, MPI_Fint*)) {
   const auto handle = HandleKind::from(*object);
-  if (!is_answered_here<HandleKind>(handle)) {
+  if (!is_handled_here<HandleKind>(handle)) {
     MPI_Fint number = *keyval;
     if (const int code = to_native_keyval(HandleKind::subject(handle), function, number))
       return set_error(ierror, code);
@@ -96,7 +97,7 @@ template <typename HandleKind, typename Number>
 void set(const char* function, MPI_Fint* object, MPI_Fint* keyval, Number* value, MPI_Fint* ierror,
          void (*native_call)(MPI_Fint*, MPI_Fint*, Number*, MPI_Fint*)) {
   const auto handle = HandleKind::from(*object);
-  if (is_answered_here<HandleKind>(handle))
+  if (is_handled_here<HandleKind>(handle))
     return set_error(ierror, HandleKind::set_number(function, handle, *keyval, *value));
   MPI_Fint number = *keyval;
   if (const int code = to_native_keyval(HandleKind::subject(handle), function, number))
@@ -184,6 +185,14 @@ void ompi_comm_create_keyval_f(void (*copy)(), void (*erase)(), MPI_Fint* keyval
 void ompi_type_create_keyval_f(void (*copy)(), void (*erase)(), MPI_Fint* keyval,
                                MPI_Aint* extra_state, MPI_Fint* ierror) {
   si::create("MPI_Type_create_keyval", KeyFor::datatype, copy, erase, keyval, extra_state, ierror);
+}
+
+void ompi_type_match_size_f(MPI_Fint* typeclass, MPI_Fint* size, MPI_Fint* type, MPI_Fint* ierror) {
+  if (si::detect_activity()) return si::SHIM_NATIVE(type_match_size)(typeclass, size, type, ierror);
+  MPI_Datatype found{};
+  const int code = MPI_Type_match_size(*typeclass, *size, &found);
+  if (code == MPI_SUCCESS) *type = PMPI_Type_c2f(found);
+  si::set_error(ierror, code);
 }
 
 void ompi_op_create_f(void (*function)(), MPI_Fint* commute, MPI_Fint* op, MPI_Fint* ierror) {
