@@ -35,7 +35,17 @@ struct OneOf {
     for (const char letter : words) number += letter == ' ' ? 1 : 0;
     return number;
   }
-  std::string text() const { return "one of " + std::string(words); }
+  /// Return e.g. "modex, ring or fence".
+  std::string text() const {
+    std::string listed(words);
+    for (std::size_t at = 0; (at = listed.find(' ', at)) != std::string::npos;) {
+      const bool is_last = listed.find(' ', at + 1) == std::string::npos;
+      const std::string_view separator = is_last ? " or " : ", ";
+      listed.replace(at, 1, separator);
+      at += separator.size();
+    }
+    return listed;
+  }
 };
 
 /// A whole number from `least` to `most`.

@@ -96,9 +96,11 @@ struct GivenValue {
 };
 
 /// Look up a setting's variable; if it is not set, look up the old variable of a renamed setting.
+/// An empty value is no value.
 template <typename AnyLookup>
 std::optional<GivenValue> value_of(const std::string& variable, const AnyLookup& lookup) {
-  if (auto value = lookup(variable)) return GivenValue{variable, *std::move(value)};
+  if (auto value = lookup(variable))
+    return value->empty() ? std::nullopt : std::optional(GivenValue{variable, *std::move(value)});
   for (const RenamedSetting& renamed : renamed_settings())
     if (renamed.variable == variable)
       if (auto value = lookup(renamed.old_variable))

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/intercept/dispatch.hpp"
 
+#include <atomic>
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "shim/base/own_exception.hpp"
 #include "shim/intercept/abi/predefined.hpp"
@@ -110,6 +112,19 @@ Error own_error() {
   }
 }
 
+/// Warn once that files are not supported: their errors return by default, and many programs do not
+/// look at the codes.
+void warn_about_unsupported_files(std::string_view function) {
+  static std::atomic<bool> has_warned{false};  // once in a program; pairs with nothing
+  if (!function.starts_with("MPI_File_") || has_warned.exchange(true, std::memory_order_relaxed))
+    return;
+  if (const auto process = living_process())
+    process->log().write(base::LogLevel::warn,
+                         std::string(function) +
+                             " has failed: files are not supported with "
+                             "INTERSESSION_WORLD=sessions, and no data is read or written");
+}
+
 int fail_unsupported(const Subject& subject, const char* function, const char* why) {
   if (is_native_only())
     why =
@@ -124,7 +139,10 @@ int fail_unsupported(const Subject& subject, const char* function, const char* w
 }  // namespace
 
 int unsupported(const Subject& subject, const char* function) {
-  if (is_served_table_current()) return fail(subject, function, unsupported_in_served_world());
+  if (is_served_table_current()) {
+    warn_about_unsupported_files(function);
+    return fail(subject, function, unsupported_in_served_world());
+  }
   if (!abi::is_ours_bits(subject.handle))
     return fail_unsupported(subject, function,
                             "neither the native MPI library nor Intersession has this function");
@@ -155,7 +173,8 @@ int fail_with_exception(const Subject& subject, const char* function) {
 }
 
 std::optional<int> refuse_when_inactive(const Subject& subject, const char* function) {
-  if (detect_activity() || !any_object_made()) return std::nullopt;
+  if (detect_activity() || !(any_object_made() || is_served_world_selected())) return std::nullopt;
+  static_cast<void>(require_substrate());  // the call may be the program's first
   if (would_free_served_comm(subject)) {
     const MPI_Comm served = served_comm_if_made(abi::from_bits<MPI_Comm>(subject.handle));
     return fail(Subject::comm(served), function,

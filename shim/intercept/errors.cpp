@@ -94,6 +94,8 @@ constexpr const char* kInitialHandlerHint =
     " (no valid object of the call has an error handler, so the initial one applies; set "
     "INTERSESSION_INITIAL_ERRHANDLER=mpi_errors_return to get error codes)";
 
+}  // namespace
+
 ErrorHandlerPtr initial_handler() {
   // Read without base::read_settings(), which fails if any other setting is invalid: errors must be
   // raised then, too.
@@ -103,6 +105,8 @@ ErrorHandlerPtr initial_handler() {
   if (word == "mpi_errors_abort") return predefined_handler(HandlerKind::abort);
   return predefined_handler(HandlerKind::fatal);
 }
+
+namespace {
 
 Target of_comm(const sessions::CommunicatorPtr& comm, MPI_Comm handle) {
   ErrorHandlerPtr handler = comm->error_handler();
@@ -139,6 +143,8 @@ std::optional<Target> of_group(MPI_Group handle) {
   if (group == nullptr) return std::nullopt;
   sessions::SessionPtr session = group->session.lock();
   if (!session) return std::nullopt;
+  if (abi::is_unset(group->session_handle) && !session->error_handler())
+    return std::nullopt;  // of an object of the served world model: no session of the program
   const bool is_finalized = !abi::is_unset(group->session_handle) &&
                             objects.sessions.find(group->session_handle) == nullptr;
   if (is_finalized) return std::nullopt;

@@ -41,6 +41,9 @@ template <typename On, typename Call>
 /// …).
 int call_handler(const Subject& subject, int code);
 
+/// Return the handler of objects that the program has given none (setting initial_errhandler).
+sessions::ErrorHandlerPtr initial_handler();
+
 /// Return the text of this thread's last error if it had this code, else an empty string.
 std::string last_error_text(int code);
 

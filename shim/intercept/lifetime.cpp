@@ -16,12 +16,15 @@
 #include "shim/base/setting_suggestions.hpp"
 #include "shim/base/settings.hpp"
 #include "shim/intercept/abi/library.hpp"
+#include "shim/intercept/abi/predefined.hpp"
 #include "shim/intercept/environment_interlock.hpp"
 #include "shim/intercept/errors.hpp"
+#include "shim/intercept/generated/table.hpp"
 #include "shim/intercept/handles/forked.hpp"
 #include "shim/intercept/handles/objects.hpp"
 #include "shim/intercept/handles/world_comms.hpp"
 #include "shim/intercept/native/activity.hpp"
+#include "shim/intercept/native/substrate.hpp"
 #include "shim/intercept/native/undefined_symbols.hpp"
 #include "shim/intercept/native/world_size_check.hpp"
 #include "shim/intercept/progress/progress_coupling.hpp"
@@ -213,10 +216,11 @@ std::atomic<bool> has_factories{false};  // this library has begun work; pairs w
 /// node's shared memory, which has a name.
 [[gnu::destructor]] void end_of_program() {
   if (!has_factories.load(std::memory_order_relaxed)) return;
-  check_world_is_finalized();
   ProcessRegistry& registry = process_registry();
+  if (registry.owner != ::getpid()) return;  // a child of a system call that no handler has seen
+  check_world_is_finalized();
   std::unique_lock lock(registry.mutex, std::try_to_lock);
-  if (!lock || registry.owner != ::getpid()) return;
+  if (!lock) return;
   registry.holder_at_end = registry.holder.lock();
   Process* process = registry.holder_at_end ? registry.holder_at_end->process_if_started()
                                             : nullptr;
@@ -278,12 +282,12 @@ double launcher_seconds() {
   return settings ? settings->ready_timeout : base::Settings().ready_timeout;
 }
 
-void warn_about_unknown_settings(Process& process) {
-  static std::atomic<bool> has_looked{false};  // once in a program; pairs with nothing
-  if (process.bootstrap().job().rank != 0 || has_looked.exchange(true, std::memory_order_relaxed))
-    return;
+/// Warn once in a program.
+void warn_about_unknown_settings(const base::Log& log) {
+  static std::atomic<bool> has_looked{false};  // pairs with nothing
+  if (has_looked.exchange(true, std::memory_order_relaxed)) return;
   for (const auto& name : base::suggest_settings(environ))
-    process.log().write(
+    log.write(
         base::LogLevel::warn,
         name.variable +
             (name.is_old_name ? " is a deprecated setting, which the next release ignores; use "
@@ -293,7 +297,7 @@ void warn_about_unknown_settings(Process& process) {
 
 Started start(const base::Settings& settings, sessions::Factories factories) {
   SHIM_TRY_ASSIGN(std::shared_ptr<Process> process, Process::start(settings, std::move(factories)));
-  warn_about_unknown_settings(*process);
+  if (process->bootstrap().job().rank == 0) warn_about_unknown_settings(process->log());
   report_on_signal(base::report_signal_of(settings));
   return process;
 }
@@ -383,6 +387,15 @@ sessions::SessionPtr any_open_session() noexcept {
 base::Result<sessions::SessionPtr> session_for_world() {
   if (auto session = any_session()) return session;
   return make_session();
+}
+
+void warn_about_unknown_settings_in_world() {
+  if (base::suggest_settings(environ).empty() || !require_substrate()) return;
+  int rank = 0;
+  active_table.Comm_rank(abi::predefined.comm_world, &rank);
+  if (rank != 0) return;
+  const auto level = base::from_environment("INTERSESSION_LOG").value_or("warn");
+  warn_about_unknown_settings(base::Log(base::Log::level_of(level), process_label()));
 }
 
 base::Result<sessions::SessionPtr> make_session() {

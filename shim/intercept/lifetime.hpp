@@ -38,6 +38,10 @@ base::Result<sessions::SessionPtr> make_session();
 base::Result<sessions::SessionPtr> session_for_world();
 void remember_session(const sessions::SessionPtr& session);
 
+/// Warn once, on process 0 of MPI_COMM_WORLD, of variables that look like misspelled settings. Call
+/// after the substrate's MPI_Init: a misspelled INTERSESSION_WORLD has no other effect.
+void warn_about_unknown_settings_in_world();
+
 /// Start (true) or stop (false) cross-progress. While the substrate is active and the Process
 /// lives, a thread blocked in either library makes progress in the other, so that no deadlock
 /// occurs that a single MPI library would not have. Call after the substrate has started and before

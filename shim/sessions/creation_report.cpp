@@ -127,7 +127,11 @@ std::string CreationReport::liveness_text(int rank) const {
   if (process.node().has_session(member)) return ", which has a session and has not answered yet";
   if (process.node().has_finalized(member))
     return "; it cannot join unless it opens a session again";
-  return "; either it has not opened a session, or it does not share " + process.node().folder() +
+  return (is_of_predefined_comm(context_.creation.key())
+              ? "; either it has not called MPI_Init with Intersession and "
+                "INTERSESSION_WORLD=sessions"
+              : "; either it has not opened a session") +
+         std::string(", or it does not share ") + process.node().folder() +
          " with this process (then set INTERSESSION_TRANSPORT=fabric)";
 }
 

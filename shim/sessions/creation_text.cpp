@@ -13,7 +13,12 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
+bool is_of_predefined_comm(const CreationKey& key) { return key.tag.starts_with(kPredefinedTag); }
+
 std::string name_of(const Creation& creation) {
+  if (is_of_predefined_comm(creation.key()))
+    return "creation of " + creation.key().tag.substr(kPredefinedTag.size()) + " over group " +
+           creation.group()->text();
   const std::string& topology = creation.key().topology;
   return "communicator creation with tag \"" + creation.key().tag + "\"" +
          (topology.empty() ? "" : " (" + topology + ")") + " over group " +

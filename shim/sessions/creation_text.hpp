@@ -8,6 +8,12 @@
 
 namespace shim::sessions {
 
+/// Begin of the tag of a communicator that serves a predefined one (INTERSESSION_WORLD=sessions);
+/// the name of the predefined one follows.
+inline constexpr std::string_view kPredefinedTag = "intersession://";
+/// True for the creation of a communicator that serves a predefined one.
+bool is_of_predefined_comm(const CreationKey& key);
+
 class Process;
 
 /// Return a time with three digits and its unit.

@@ -121,7 +121,7 @@ TEST(Settings, ErrorNamesAVariableWithAnInvalidValue) {
 
 TEST(Settings, ErrorListsTheAllowedValues) {
   EXPECT_EQ(read_with("INTERSESSION_EXCHANGE", "Modex").error().text(),
-            "INTERSESSION_EXCHANGE=\"Modex\": invalid value; use one of modex ring ifence fence "
+            "INTERSESSION_EXCHANGE=\"Modex\": invalid value; use modex, ring, ifence, fence or "
             "world_fence");
   EXPECT_EQ(read_with("INTERSESSION_VCIS", "9").error().text(),
             "INTERSESSION_VCIS=\"9\": invalid value; use a number from 1 to 8");

@@ -8,6 +8,9 @@
 
 int MPIX_Query_cuda_support(void); /* mpi-ext.h of Open MPI, mpi_proto.h of MPICH */
 
+#undef MPI_Address                                  /* Open MPI's mpi.h makes it an error */
+int MPI_Address(void* location, MPI_Aint* address); /* removed by MPI-3.0 */
+
 static MPI_Comm static_world = MPI_COMM_WORLD;
 static MPI_Comm seen_by_callback = MPI_COMM_NULL;
 static int deleted[4], deletions, finalized_in_callback = -1;
@@ -178,6 +181,27 @@ static void check_text_of_unsupported(int code) {
   EXPECT(strstr(text, "call MPI_Init") == NULL, "%s", text);
 }
 
+/* Errors on groups go to the handler of MPI_COMM_SELF (MPI-4.1 section 9.3). */
+static void check_groups(void) {
+  MPI_Group group, made;
+  const int wrong = size;
+  int value;
+  MUST(MPI_Comm_group(MPI_COMM_WORLD, &group));
+  MUST_FAIL(MPI_ERR_RANK, MPI_Group_incl(group, 1, &wrong, &made));
+  MUST_FAIL(MPI_ERR_GROUP, MPI_Group_union(group, MPI_GROUP_NULL, &made));
+  MUST_FAIL(MPI_ERR_ARG, MPI_Group_size(group, NULL));
+  MUST_FAIL(MPI_ERR_GROUP, MPI_Group_compare(group, MPI_GROUP_NULL, &value));
+  MUST(MPI_Group_free(&group));
+}
+
+/* Functions of MPI-1 that MPI-3 has removed. */
+static void check_removed(void) {
+  MPI_Aint now = 0, then = 1;
+  MUST(MPI_Get_address(&now, &now));
+  MUST(MPI_Address(&now, &then));
+  EXPECT(now == then, "MPI_Address");
+}
+
 /* Functions of other chapters fail with a class; none reaches the native library. */
 static void check_unsupported(void) {
   MPI_Win win;
@@ -259,6 +283,8 @@ static int run(int argc, char** argv) {
   EXPECT(MPIX_Query_cuda_support() == 0, "device memory");
   check_free();
   MUST_FAIL(MPI_ERR_OTHER, MPI_Init(&argc, &argv));
+  check_groups();
+  check_removed();
   check_unsupported();
   MUST(MPI_Info_free(&environment));
   set_attributes_for_finalize();
@@ -354,6 +380,90 @@ static int run_after_finalize(int argc, char** argv) {
   return close_world();
 }
 
+/* A receive from a process that has called MPI_Finalize may be tested and cancelled, and one from
+ * another process succeeds: MPI_Finalize waits for all processes. */
+static int run_late_receives(int argc, char** argv) {
+  enum { ready_tag = 1, data_tag = 2, never_tag = 3 };
+  MUST(MPI_Init(&argc, &argv));
+  MUST(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  MUST(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  if (rank == 0) {
+    int flag, index, data[2] = {0, 0};
+    MPI_Request requests[2];
+    MPI_Status status;
+    MUST(MPI_Recv(NULL, 0, MPI_INT, 1, ready_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    MUST(MPI_Irecv(&data[0], 1, MPI_INT, 1, never_tag, MPI_COMM_WORLD, &requests[0]));
+    /* time for process 1 to end, if it does not wait for this one */
+    for (double begin = MPI_Wtime(); MPI_Wtime() - begin < 0.3;) {
+      MUST(MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE));
+      EXPECT(!flag, "a message that nobody has sent");
+    }
+    MUST(MPI_Irecv(&data[1], 1, MPI_INT, 2, data_tag, MPI_COMM_WORLD, &requests[1]));
+    MUST(MPI_Send(NULL, 0, MPI_INT, 2, ready_tag, MPI_COMM_WORLD));
+    MUST(MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE));
+    EXPECT(index == 1 && data[1] == 42, "%d: %d", index, data[1]);
+    MUST(MPI_Cancel(&requests[0]));
+    MUST(MPI_Wait(&requests[0], &status));
+    MUST(MPI_Test_cancelled(&status, &flag));
+    EXPECT(flag, "the receive was not cancelled");
+  } else if (rank == 1) {
+    MUST(MPI_Send(NULL, 0, MPI_INT, 0, ready_tag, MPI_COMM_WORLD));
+  } else if (rank == 2) {
+    const int data = 42;
+    MUST(MPI_Recv(NULL, 0, MPI_INT, 0, ready_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    MUST(MPI_Send(&data, 1, MPI_INT, 0, data_tag, MPI_COMM_WORLD));
+  }
+  MUST(MPI_Finalize());
+  return verdict();
+}
+
+/* A library that has found MPI_Initialized true calls MPI_Finalize, without MPI_Init. */
+static int run_finalize_only(void) {
+  open_world("own");
+  EXPECT(flag_of(MPI_Initialized) == 1, "MPI_Initialized during a session");
+  if (size > 1) MUST(MPI_Barrier(MPI_COMM_WORLD));
+  MUST(MPI_Finalize());
+  EXPECT(flag_of(MPI_Finalized) == 1, "MPI_Finalized");
+  return close_world();
+}
+
+/* Sessions begin and end in another order on each process, which is local. */
+static int run_overlapping_sessions(int argc, char** argv) {
+  open_world("own");
+  MUST(MPI_Barrier(MPI_COMM_WORLD));
+  MUST(MPI_Comm_free(&world));
+  MPI_Session next;
+  if (rank == 0) MUST(MPI_Session_finalize(&session));
+  MUST(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &next));
+  if (rank != 0) MUST(MPI_Session_finalize(&session));
+  MUST(MPI_Barrier(MPI_COMM_WORLD));
+  MUST(MPI_Init(&argc, &argv));
+  MUST(MPI_Session_finalize(&next));
+  check_messages();
+  MUST(MPI_Finalize());
+  return verdict();
+}
+
+static int fail_delete(MPI_Comm comm, int key, void* value, void* extra) {
+  (void)comm;
+  (void)key;
+  (void)value;
+  (void)extra;
+  return MPI_ERR_INTERN;
+}
+
+/* A delete function fails: MPI_Finalize returns its code, and has ended the world model. */
+static int run_failing_delete(int argc, char** argv) {
+  int key;
+  MUST(MPI_Init(&argc, &argv));
+  MUST(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+  MUST(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, fail_delete, &key, NULL));
+  MUST(MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL));
+  EXPECT(MPI_Finalize() == MPI_ERR_INTERN, "MPI_Finalize returns another code");
+  EXPECT(flag_of(MPI_Finalized) == 1, "MPI_Finalized");
+  return verdict();
+}
+
 /* MPI_Init fails; the program goes on without the world model. */
 static int run_failed_init(int argc, char** argv) {
   MUST_FAIL(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Init(&argc, &argv));
@@ -384,6 +494,10 @@ int main(int argc, char** argv) {
   if (strcmp(what, "after_session") == 0) return run_after_session(argc, argv);
   if (strcmp(what, "without_init") == 0) return run_without_init();
   if (strcmp(what, "after_finalize") == 0) return run_after_finalize(argc, argv);
+  if (strcmp(what, "late_receives") == 0) return run_late_receives(argc, argv);
+  if (strcmp(what, "finalize_only") == 0) return run_finalize_only();
+  if (strcmp(what, "overlapping_sessions") == 0) return run_overlapping_sessions(argc, argv);
+  if (strcmp(what, "failing_delete") == 0) return run_failing_delete(argc, argv);
   if (strcmp(what, "failed_init") == 0) return run_failed_init(argc, argv);
   if (strcmp(what, "beside_native") == 0) return run_beside_native(argc, argv);
   MUST(MPI_Init(&argc, &argv));

@@ -305,12 +305,15 @@ def _served(function):
 def _tool_tests(function):
     """Return C++ tests for objects of ours in calls of tools.
 
-    They have no native handle in these calls, because most are passed by address.
+    They have no native handle in these calls, because most are passed by address. In the served
+    world model the native library has no objects.
     """
     tests = ["abi::any_ours(%s)" % p.name for p in function.other_handles]
-    return tests + [
-        "abi::ours_behind(%s)" % p.name for p in function.parameters if p.kind == kinds.TOOL_OBJECT
-    ]
+    for p in function.parameters:
+        if p.kind == kinds.TOOL_OBJECT:
+            tests.append("abi::ours_behind(%s)" % p.name)
+            tests.append("(%s != nullptr && is_served_table_current())" % p.name)
+    return tests
 
 
 def _entry(function, native):

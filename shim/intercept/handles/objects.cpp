@@ -101,8 +101,9 @@ base::Error bad_handle_bits(ErrorClass error_class, abi::HandleKind wanted, abi:
   if (handle == 0)
     return base::Error(error_class, "the " + kind + " handle was never set: it is 0");
   if (!abi::is_ours_bits(handle))
-    return base::Error(error_class,
-                       "the " + kind + " " + hexadecimal(handle) + " does not belong to a session");
+    return base::Error(error_class, "the " + kind + " " + hexadecimal(handle) +
+                                        " does not belong to a session, and cannot be combined "
+                                        "with objects of sessions in this call");
   abi::Handle fields = abi::decode(handle);
   if (fields.kind != wanted)
     return base::Error(error_class, "a " + kind + " is expected, but the handle " +

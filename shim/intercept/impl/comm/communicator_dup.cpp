@@ -6,6 +6,7 @@
 
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/handles/info_handles.hpp"
+#include "shim/intercept/handles/world_comms.hpp"
 #include "shim/intercept/impl/attributes.hpp"
 #include "shim/intercept/impl/comm_arguments.hpp"
 

@@ -20,6 +20,14 @@ namespace {
 using base::Error;
 using base::ErrorClass;
 
+int address_of(const char* function, const void* location, MPI_Aint* address) {
+  return run_with_handler(Subject(), function, [&]() -> base::Status {
+    SHIM_TRY(check_output(address, "address"));
+    *address = reinterpret_cast<MPI_Aint>(location);
+    return {};
+  });
+}
+
 std::string abort_text(const std::string& where, int errorcode) {
   return "MPI_Abort was called on " + where + " with error code " + std::to_string(errorcode);
 }
@@ -45,8 +53,9 @@ int Get_library_version(char* version, int* resultlen) {
   if (code != MPI_SUCCESS || is_native_only()) return code;
   const std::size_t length = std::strlen(version);
   const bool ends_line = length > 0 && version[length - 1] == '\n';
-  const std::string ours = std::string(ends_line ? "Intersession " : ", Intersession ") +
-                           base::version_text();
+  std::string ours = std::string(ends_line ? "Intersession " : ", Intersession ") +
+                     base::version_text();
+  if (is_served_world_selected()) ours += ", INTERSESSION_WORLD=sessions";
   const std::size_t space = MPI_MAX_LIBRARY_VERSION_STRING - 1 - length;
   version[length + ours.copy(version + length, space)] = '\0';
   *resultlen = static_cast<int>(std::strlen(version));
@@ -113,11 +122,10 @@ int Free_mem(void* base) {
 }
 
 int Get_address(const void* location, MPI_Aint* address) {
-  return run_with_handler(Subject(), "MPI_Get_address", [&]() -> base::Status {
-    SHIM_TRY(check_output(address, "address"));
-    *address = reinterpret_cast<MPI_Aint>(location);
-    return {};
-  });
+  return address_of("MPI_Get_address", location, address);
+}
+int Address(void* location, MPI_Aint* address) {
+  return address_of("MPI_Address", location, address);
 }
 
 int Pcontrol(int, ...) { return MPI_SUCCESS; }

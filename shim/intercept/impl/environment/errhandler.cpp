@@ -60,8 +60,7 @@ int get(const char* function, MPI_Comm comm, MPI_Errhandler* errhandler) {
     SHIM_TRY_ASSIGN(sessions::CommunicatorPtr found, get_comm(comm));
     SHIM_TRY(check_output(errhandler, "error handler"));
     ErrorHandlerPtr handler = found->error_handler();
-    SHIM_TRY_ASSIGN(*errhandler,
-                    handle_of(handler ? handler : predefined_handler(HandlerKind::fatal)));
+    SHIM_TRY_ASSIGN(*errhandler, handle_of(handler ? handler : initial_handler()));
     return {};
   });
 }

@@ -18,6 +18,7 @@ namespace {
 /// Record the substrate's start: forward its calls from here on, and pass on earlier state.
 void started(int thread_level) {
   enter_active(thread_level);
+  warn_about_unknown_settings_in_world();
   couple_progress(true);
   attach_native_buffer();
 }

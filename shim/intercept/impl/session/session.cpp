@@ -96,7 +96,7 @@ int Session_finalize(MPI_Session* session) {
                             object_buffers().forget(found.get());
                             *session = MPI_SESSION_NULL;
                             if (is_served_world_selected())
-                              return release_served_comms_without_session();
+                              return delete_served_attributes_without_session();
                             return delete_attributes_without_session();
                           });
 }

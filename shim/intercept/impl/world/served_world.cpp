@@ -8,6 +8,7 @@
 #include <string>
 
 #include "shim/base/settings.hpp"
+#include "shim/coll/coll.hpp"
 #include "shim/intercept/abi/library.hpp"
 #include "shim/intercept/generated/impl.hpp"
 #include "shim/intercept/generated/table.hpp"
@@ -18,6 +19,7 @@
 #include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/substrate.hpp"
+#include "shim/sessions/creation_text.hpp"
 
 namespace shim::intercept {
 namespace {
@@ -61,10 +63,10 @@ Predefined self() { return {"MPI_COMM_SELF", "mpi://SELF", world_comms.self, mut
 base::Status make(const Predefined& comm, const sessions::SessionPtr& session) {
   if (!abi::is_unset(comm.handle.load(std::memory_order_relaxed))) return {};
   SHIM_TRY_ASSIGN(sessions::GroupPtr group, session->group_of_pset(comm.pset));
-  SHIM_TRY_ASSIGN(
-      CommunicatorPtr made,
-      sessions::create_from_group(session, std::move(group),
-                                  std::string("intersession://") + comm.name, nullptr, nullptr));
+  SHIM_TRY_ASSIGN(CommunicatorPtr made,
+                  sessions::create_from_group(session, std::move(group),
+                                              std::string(sessions::kPredefinedTag) + comm.name,
+                                              nullptr, nullptr));
   made->set_name(comm.name);
   SHIM_TRY_ASSIGN(const MPI_Comm handle, objects.comms.insert(std::move(made)));
   comm.handle.store(handle, std::memory_order_release);
@@ -125,6 +127,32 @@ base::Status make_both() {
   return {};
 }
 
+/// A program that has not called MPI_Init may call MPI_Finalize while a session is open, because
+/// MPI_Initialized has been true: libraries do that.
+base::Status check_can_end() {
+  const State now = state();
+  if (now == State::started || (now == State::not_started && any_open_session() != nullptr))
+    return {};
+  return Error(ErrorClass::other, now == State::ended      ? "called before"
+                                  : now == State::starting ? "called before MPI_Init has returned"
+                                                           : "called without MPI_Init");
+}
+
+/// Wait until all processes of the job have called MPI_Finalize: it is collective (MPI-4.1
+/// §11.2.3), and until then receives from each of them may be tested or cancelled. Continue if a
+/// process has died.
+void wait_for_all_processes() {
+  const MPI_Comm handle = world().handle.load(std::memory_order_acquire);
+  if (abi::is_unset(handle)) return;
+  auto found = get_comm(handle);
+  if (!found) return;
+  const auto ended = coll::run((*found)->coll(), coll::barrier((*found)->coll()));
+  if (!ended)
+    if (const auto process = living_process())
+      process->log().write(base::LogLevel::info,
+                           "MPI_Finalize does not wait for all processes: " + ended.error().text());
+}
+
 void free_both() {
   for (const Predefined& comm : {self(), world()}) {
     std::lock_guard lock(comm.mutex);
@@ -154,11 +182,10 @@ base::Status start_served_world(int level) {
 }
 
 base::Status end_served_world() {
-  if (state() != State::started)
-    return Error(ErrorClass::other,
-                 state() == State::ended ? "called before" : "called before MPI_Init has returned");
-  SHIM_TRY(delete_attributes_of(self()));
-  SHIM_TRY(delete_attributes_of(world()));
+  SHIM_TRY(check_can_end());
+  base::Status deleted = delete_attributes_of(self());
+  if (auto of_world = delete_attributes_of(world()); deleted) deleted = std::move(of_world);
+  wait_for_all_processes();
   const auto process = living_process();
   if (process && !process->vcis().flush(process->settings().ready_timeout))
     process->log().write(base::LogLevel::warn,
@@ -166,21 +193,13 @@ base::Status end_served_world() {
                          "freed by MPI_Request_free; their data is lost");
   world_comms.state.store(State::ended, std::memory_order_release);
   free_both();
-  return {};
+  return deleted;
 }
 
-base::Status release_served_comms_without_session() {
-  const auto is_in_use = [] {
-    return state() == State::starting || state() == State::started || any_open_session() != nullptr;
-  };
-  if (is_in_use()) return {};
-  SHIM_TRY(delete_attributes_of(self()));  // without the mutex: the program's functions run
-  SHIM_TRY(delete_attributes_of(world()));
-  for (const Predefined& comm : {self(), world()}) {
-    std::lock_guard lock(comm.mutex);
-    if (!is_in_use()) free_served(comm);
-  }
-  return {};
+base::Status delete_served_attributes_without_session() {
+  if (state() != State::not_started || any_open_session() != nullptr) return {};
+  SHIM_TRY(delete_attributes_of(self()));
+  return delete_attributes_of(world());
 }
 
 int make_served_comm(const Subject& subject, const char* function, MPI_Comm& comm) {

@@ -18,14 +18,16 @@ namespace shim::intercept {
 base::Status start_served_world(int level);
 
 /// MPI_Finalize: delete the attributes of MPI_COMM_SELF, then those of MPI_COMM_WORLD, then send
-/// what is pending. Errors: other
-/// (not between MPI_Init and MPI_Finalize), those of the program's delete functions.
+/// wait for all processes, then send what is pending. Errors: other (not between MPI_Init and
+/// MPI_Finalize), those of the program's delete functions; after the latter the world model has
+/// ended, too.
 base::Status end_served_world();
 
-/// Free the communicators that serve MPI_COMM_WORLD and MPI_COMM_SELF if the program has finalized
-/// its last session and has not called MPI_Init: they would keep the Process alive. Errors: those
-/// of the delete functions of attributes.
-base::Status release_served_comms_without_session();
+/// Delete the attributes of MPI_COMM_SELF and MPI_COMM_WORLD if the program has finalized its last
+/// session and has not called MPI_Init. The communicators remain: the end of a session is local,
+/// and processes that freed them here would disagree with others. Errors: those of the delete
+/// functions.
+base::Status delete_served_attributes_without_session();
 
 // For the generated functions of the served table.
 
