@@ -12,6 +12,8 @@ struct Family {
   const char* library;  ///< Intersession's library for this family
   /// Sonames of the members; the array may end with repeated names.
   std::array<const char*, 2> sonames;
+  /// Sonames of the members' Fortran libraries, as in `sonames`.
+  std::array<const char*, 2> fortran_sonames;
   /// Data symbol that every member defines, and no member of another family.
   const char* mark;
 };

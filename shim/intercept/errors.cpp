@@ -24,6 +24,7 @@
 #include "shim/intercept/handles/world_comms.hpp"
 #include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/native/activity.hpp"
+#include "shim/intercept/native/fortran.hpp"
 #include "shim/intercept/native/link_order.hpp"
 #include "shim/intercept/native/substrate.hpp"
 
@@ -423,6 +424,14 @@ void end_process(const std::string& text, int code) {
   if (auto process = living_process()) process->node().release_file();
   wait_for_the_launcher_to_read();
   _exit(exit_status(code));
+}
+
+int fortran::fail_without_native(const char* function, const char* symbol) {
+  return fail(
+      Subject(), function,
+      base::Error(base::ErrorClass::unsupported_operation,
+                  std::string("no loaded library has the function ") + symbol + "; link or load " +
+                      abi::kFamily.fortran_sonames.front() + " of the same MPI library"));
 }
 
 }  // namespace shim::intercept

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -38,11 +39,17 @@ const char* named_library() noexcept {
   return path != nullptr && *path != '\0' ? path : nullptr;
 }
 
-/// Open the library by its soname or by the user's setting; null if there is none. Never closed:
-/// the program may close its last reference while slots still point into it.
-void* open_library() noexcept {
-  for (const char* name : abi::kFamily.sonames)
+/// Return the loaded library of one of these sonames; null if there is none. Never closed: the
+/// program may close its last reference while slots still point into it.
+void* loaded_library(const std::array<const char*, 2>& sonames) noexcept {
+  for (const char* name : sonames)
     if (void* loaded = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) return loaded;
+  return nullptr;
+}
+
+/// Open the library by its soname or by the user's setting; null if there is none. Never closed.
+void* open_library() noexcept {
+  if (void* loaded = loaded_library(abi::kFamily.sonames)) return loaded;
   const char* path = named_library();
   return path != nullptr ? dlopen(path, RTLD_LAZY | RTLD_GLOBAL) : nullptr;
 }
@@ -54,6 +61,15 @@ void* library() noexcept {
   std::lock_guard lock(mutex);
   if (found == nullptr) found = open_library();
   if (found == nullptr) refuse_other_family(nullptr);
+  return found;
+}
+
+/// Return the Fortran library; retry after a failure, because a plugin may load it later.
+void* fortran_library() noexcept {
+  static constinit std::mutex mutex;
+  static constinit void* found = nullptr;
+  std::lock_guard lock(mutex);
+  if (found == nullptr) found = loaded_library(abi::kFamily.fortran_sonames);
   return found;
 }
 
@@ -69,9 +85,19 @@ void* substrate_symbol(const char* name) noexcept {
   return opened != nullptr ? lookup(opened, name) : nullptr;
 }
 
+void* fortran_symbol(const char* name) noexcept {
+  if (void* found = substrate_symbol(name)) return found;
+  void* library = fortran_library();
+  return library != nullptr ? lookup(library, name) : nullptr;
+}
+
 void* data_symbol(const char* name) {
   if (void* seen = dlsym(RTLD_DEFAULT, name)) return seen;
-  return substrate_symbol(name);  // loaded with RTLD_LOCAL
+  // Libraries loaded with RTLD_LOCAL. The Fortran library may replace objects of the native
+  // library.
+  if (void* library = fortran_library())
+    if (void* found = lookup(library, name)) return found;
+  return substrate_symbol(name);
 }
 
 base::Status require_substrate() {

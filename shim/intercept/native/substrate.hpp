@@ -15,6 +15,10 @@ namespace shim::intercept {
 /// inside this library. Any thread. dlsym(3), dlopen(3).
 void* substrate_symbol(const char* name) noexcept;
 
+/// Return the address of a function of the native library or of its Fortran library, which the
+/// program may have loaded with RTLD_LOCAL. Null if not found. Any thread.
+void* fortran_symbol(const char* name) noexcept;
+
 /// Return the address of a data symbol as the program sees it; null if there is none. Objects that
 /// an executable refers to live in the executable (copy relocations), and the substrate uses those
 /// copies, too; its library's own definition is then unused.

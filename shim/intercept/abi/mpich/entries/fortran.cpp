@@ -31,8 +31,8 @@ using Proxy = shim::intercept::fortran::Proxy;
 namespace shim::intercept {
 namespace {
 
+using fortran::call_native, fortran::find_native, fortran::is_handled_here;
 using fortran::CommAttributes, fortran::TypeAttributes;
-using fortran::find_native, fortran::is_handled_here;
 
 /// Return C's number of a key. C's numbers of predefined keys are odd, Fortran's are one more: the
 /// native library derives the language from the number.
@@ -65,8 +65,8 @@ int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void* value, int* flag, Attrib
     return si::get<si::CommAttributes>("MPI_Comm_get_attr", comm, keyval, value, flag);
   if (const int code = si::to_native_keyval(si::Subject::comm(comm), "MPI_Comm_get_attr", keyval))
     return code;
-  return si::find_native<decltype(MPII_Comm_get_attr)>("MPII_Comm_get_attr")(comm, keyval, value,
-                                                                             flag, as);
+  return si::call_native<decltype(MPII_Comm_get_attr)>("MPI_Comm_get_attr", "MPII_Comm_get_attr",
+                                                       comm, keyval, value, flag, as);
 }
 
 int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void* value, AttributeAs as) {
@@ -75,8 +75,8 @@ int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void* value, AttributeAs as) {
                                           reinterpret_cast<std::intptr_t>(value));
   if (const int code = si::to_native_keyval(si::Subject::comm(comm), "MPI_Comm_set_attr", keyval))
     return code;
-  return si::find_native<decltype(MPII_Comm_set_attr)>("MPII_Comm_set_attr")(comm, keyval, value,
-                                                                             as);
+  return si::call_native<decltype(MPII_Comm_set_attr)>("MPI_Comm_set_attr", "MPII_Comm_set_attr",
+                                                       comm, keyval, value, as);
 }
 
 int MPII_Type_get_attr(MPI_Datatype type, int keyval, void* value, int* flag, AttributeAs as) {
@@ -84,8 +84,8 @@ int MPII_Type_get_attr(MPI_Datatype type, int keyval, void* value, int* flag, At
     return si::get<si::TypeAttributes>("MPI_Type_get_attr", type, keyval, value, flag);
   if (const int code = si::to_native_keyval(si::Subject(), "MPI_Type_get_attr", keyval))
     return code;
-  return si::find_native<decltype(MPII_Type_get_attr)>("MPII_Type_get_attr")(type, keyval, value,
-                                                                             flag, as);
+  return si::call_native<decltype(MPII_Type_get_attr)>("MPI_Type_get_attr", "MPII_Type_get_attr",
+                                                       type, keyval, value, flag, as);
 }
 
 int MPII_Type_set_attr(MPI_Datatype type, int keyval, void* value, AttributeAs as) {
@@ -94,8 +94,8 @@ int MPII_Type_set_attr(MPI_Datatype type, int keyval, void* value, AttributeAs a
                                reinterpret_cast<std::intptr_t>(value));
   if (const int code = si::to_native_keyval(si::Subject(), "MPI_Type_set_attr", keyval))
     return code;
-  return si::find_native<decltype(MPII_Type_set_attr)>("MPII_Type_set_attr")(type, keyval, value,
-                                                                             as);
+  return si::call_native<decltype(MPII_Type_set_attr)>("MPI_Type_set_attr", "MPII_Type_set_attr",
+                                                       type, keyval, value, as);
 }
 
 /// Called after MPI_X_create_keyval with Fortran procedures, or with functions of the C++ bindings.
@@ -107,12 +107,18 @@ void MPII_Keyval_set_proxy(int keyval, Proxy* copy, Proxy* erase) {
     si::fortran::keep_proxies(*key, copy, erase);
     si::change_key_to_fortran(keyval);
   }
-  if (!si::abi::is_key_of_ours(keyval))
-    si::find_native<decltype(MPII_Keyval_set_proxy)>("MPII_Keyval_set_proxy")(keyval, copy, erase);
+  if (si::abi::is_key_of_ours(keyval)) return;
+  constexpr auto kSymbol = "MPII_Keyval_set_proxy";
+  if (auto* const native = si::find_native<decltype(MPII_Keyval_set_proxy)>(kSymbol))
+    return native(keyval, copy, erase);
+  si::fortran::fail_without_native("MPI_Comm_create_keyval", kSymbol);
 }
 
 /// Called after MPI_Grequest_start with Fortran procedures.
 void MPII_Grequest_set_lang_f77(MPI_Request request) {
   if (si::abi::is_ours(request)) return si::change_request_to_fortran(request);
-  si::find_native<decltype(MPII_Grequest_set_lang_f77)>("MPII_Grequest_set_lang_f77")(request);
+  constexpr auto kSymbol = "MPII_Grequest_set_lang_f77";
+  if (auto* const native = si::find_native<decltype(MPII_Grequest_set_lang_f77)>(kSymbol))
+    return native(request);
+  si::fortran::fail_without_native("MPI_Grequest_start", kSymbol);
 }

@@ -19,6 +19,7 @@ constinit Proxies proxies_of_mpi1{}, proxies{};
 Proxies& proxies_of(const sessions::Key& key) { return key.is_of_mpi1 ? proxies_of_mpi1 : proxies; }
 
 using SetProxy = void(int keyval, Proxy* copy, Proxy* erase);
+constexpr const char* kSetProxy = "MPII_Keyval_set_proxy";
 
 }  // namespace
 
@@ -36,9 +37,10 @@ int make_native_key(const sessions::Key& key, int* made) {
   const int code = key.object == sessions::KeyFor::communicator
                        ? active_table.Comm_create_keyval(copy, erase, made, extra_state)
                        : active_table.Type_create_keyval(copy, erase, made, extra_state);
-  if (code == MPI_SUCCESS)
-    find_native<SetProxy>("MPII_Keyval_set_proxy")(*made, called_by.copy.load(),
-                                                   called_by.erase.load());
+  if (code != MPI_SUCCESS) return code;
+  auto* const set_proxy = find_native<SetProxy>(kSetProxy);
+  if (set_proxy == nullptr) return fail_without_native("MPI_Comm_create_keyval", kSetProxy);
+  set_proxy(*made, called_by.copy.load(), called_by.erase.load());
   return code;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implements the Fortran entries of Open MPI that access the contents of objects. They handle
-// attributes, objects whose functions are Fortran procedures, and the types of Fortran's kinds. All
-// other Fortran entries call C's PMPI functions and thus reach their implementations.
+// attributes, objects whose functions are Fortran procedures, and the types of Fortran's kinds.
+// Generated entries handle groups, requests and arrays of types (rows `fortran` of overlay.txt).
+// All other Fortran entries call C's PMPI functions and thus reach their implementations.
 //
 // Each entry has three names: mpi_X_, which programs call, and pmpi_X_ and ompi_X_f, which the
 // module mpi_f08 calls.
@@ -17,8 +18,9 @@
 #include "shim/intercept/native/activity.hpp"
 #include "shim/intercept/native/fortran.hpp"
 
-// Function of Open MPI's Fortran library, looked up at its first use.
-#define SHIM_NATIVE(name) find_native<decltype(ompi_##name##_f)>("ompi_" #name "_f")
+// Call a procedure of Open MPI's Fortran library.
+#define SHIM_CALL_NATIVE(function, name, ...) \
+  call_native_procedure<decltype(ompi_##name##_f)>(function, "ompi_" #name "_f", __VA_ARGS__)
 
 #define SHIM_FORTRAN_ENTRY(name, parameters)                        \
   void ompi_##name##_f parameters;                                  \
@@ -57,8 +59,8 @@ void mpi_status_f2f08_(const MPI_Fint*, MPI_F08_status*, MPI_Fint*);
 namespace shim::intercept {
 namespace {
 
+using fortran::call_native_procedure, fortran::is_handled_here, fortran::set_error;
 using fortran::CommAttributes, fortran::TypeAttributes;
-using fortran::find_native, fortran::is_handled_here;
 
 using sessions::ErrorHandler;
 using sessions::HandlerFor;
@@ -67,21 +69,18 @@ using sessions::Key;
 using sessions::KeyFor;
 using sessions::KeyLanguage;
 
-/// Store a Fortran error code; mpi_f08 passes null if the caller omits the argument.
-void set_error(MPI_Fint* ierror, int code) {
-  if (ierror != nullptr) *ierror = code;
-}
+// `symbol` is the procedure of Open MPI's Fortran library for the library's own objects.
 
 template <typename HandleKind, typename Number>
-void get(const char* function, MPI_Fint* object, MPI_Fint* keyval, Number* value, MPI_Fint* flag,
-         MPI_Fint* ierror,
-         void (*native_call)(MPI_Fint*, MPI_Fint*, Number*, MPI_Fint*, MPI_Fint*)) {
+void get(const char* function, const char* symbol, MPI_Fint* object, MPI_Fint* keyval,
+         Number* value, MPI_Fint* flag, MPI_Fint* ierror) {
   const auto handle = HandleKind::from(*object);
   if (!is_handled_here<HandleKind>(handle)) {
     MPI_Fint number = *keyval;
     if (const int code = to_native_keyval(HandleKind::subject(handle), function, number))
       return set_error(ierror, code);
-    return native_call(object, &number, value, flag, ierror);
+    return call_native_procedure<void(MPI_Fint*, MPI_Fint*, Number*, MPI_Fint*, MPI_Fint*)>(
+        function, symbol, ierror, object, &number, value, flag);
   }
   std::intptr_t found = 0;
   bool is_set = false;
@@ -94,15 +93,16 @@ void get(const char* function, MPI_Fint* object, MPI_Fint* keyval, Number* value
 }
 
 template <typename HandleKind, typename Number>
-void set(const char* function, MPI_Fint* object, MPI_Fint* keyval, Number* value, MPI_Fint* ierror,
-         void (*native_call)(MPI_Fint*, MPI_Fint*, Number*, MPI_Fint*)) {
+void set(const char* function, const char* symbol, MPI_Fint* object, MPI_Fint* keyval,
+         Number* value, MPI_Fint* ierror) {
   const auto handle = HandleKind::from(*object);
   if (is_handled_here<HandleKind>(handle))
     return set_error(ierror, HandleKind::set_number(function, handle, *keyval, *value));
   MPI_Fint number = *keyval;
   if (const int code = to_native_keyval(HandleKind::subject(handle), function, number))
     return set_error(ierror, code);
-  native_call(object, &number, value, ierror);
+  call_native_procedure<void(MPI_Fint*, MPI_Fint*, Number*, MPI_Fint*)>(function, symbol, ierror,
+                                                                        object, &number, value);
 }
 
 template <typename Number>
@@ -147,30 +147,28 @@ using shim::sessions::KeyFor;
 
 void ompi_attr_get_f(MPI_Fint* comm, MPI_Fint* keyval, MPI_Fint* value, MPI_Fint* flag,
                      MPI_Fint* ierror) {
-  si::get<si::CommAttributes>("MPI_Attr_get", comm, keyval, value, flag, ierror,
-                              si::SHIM_NATIVE(attr_get));
+  si::get<si::CommAttributes>("MPI_Attr_get", "ompi_attr_get_f", comm, keyval, value, flag, ierror);
 }
 void ompi_comm_get_attr_f(MPI_Fint* comm, MPI_Fint* keyval, MPI_Aint* value, MPI_Fint* flag,
                           MPI_Fint* ierror) {
-  si::get<si::CommAttributes>("MPI_Comm_get_attr", comm, keyval, value, flag, ierror,
-                              si::SHIM_NATIVE(comm_get_attr));
+  si::get<si::CommAttributes>("MPI_Comm_get_attr", "ompi_comm_get_attr_f", comm, keyval, value,
+                              flag, ierror);
 }
 void ompi_type_get_attr_f(MPI_Fint* type, MPI_Fint* keyval, MPI_Aint* value, MPI_Fint* flag,
                           MPI_Fint* ierror) {
-  si::get<si::TypeAttributes>("MPI_Type_get_attr", type, keyval, value, flag, ierror,
-                              si::SHIM_NATIVE(type_get_attr));
+  si::get<si::TypeAttributes>("MPI_Type_get_attr", "ompi_type_get_attr_f", type, keyval, value,
+                              flag, ierror);
 }
 void ompi_attr_put_f(MPI_Fint* comm, MPI_Fint* keyval, MPI_Fint* value, MPI_Fint* ierror) {
-  si::set<si::CommAttributes>("MPI_Attr_put", comm, keyval, value, ierror,
-                              si::SHIM_NATIVE(attr_put));
+  si::set<si::CommAttributes>("MPI_Attr_put", "ompi_attr_put_f", comm, keyval, value, ierror);
 }
 void ompi_comm_set_attr_f(MPI_Fint* comm, MPI_Fint* keyval, MPI_Aint* value, MPI_Fint* ierror) {
-  si::set<si::CommAttributes>("MPI_Comm_set_attr", comm, keyval, value, ierror,
-                              si::SHIM_NATIVE(comm_set_attr));
+  si::set<si::CommAttributes>("MPI_Comm_set_attr", "ompi_comm_set_attr_f", comm, keyval, value,
+                              ierror);
 }
 void ompi_type_set_attr_f(MPI_Fint* type, MPI_Fint* keyval, MPI_Aint* value, MPI_Fint* ierror) {
-  si::set<si::TypeAttributes>("MPI_Type_set_attr", type, keyval, value, ierror,
-                              si::SHIM_NATIVE(type_set_attr));
+  si::set<si::TypeAttributes>("MPI_Type_set_attr", "ompi_type_set_attr_f", type, keyval, value,
+                              ierror);
 }
 
 void ompi_keyval_create_f(void (*copy)(), void (*erase)(), MPI_Fint* keyval, MPI_Fint* extra_state,
@@ -188,7 +186,9 @@ void ompi_type_create_keyval_f(void (*copy)(), void (*erase)(), MPI_Fint* keyval
 }
 
 void ompi_type_match_size_f(MPI_Fint* typeclass, MPI_Fint* size, MPI_Fint* type, MPI_Fint* ierror) {
-  if (si::detect_activity()) return si::SHIM_NATIVE(type_match_size)(typeclass, size, type, ierror);
+  if (si::detect_activity())
+    return si::SHIM_CALL_NATIVE("MPI_Type_match_size", type_match_size, ierror, typeclass, size,
+                                type);
   MPI_Datatype found{};
   const int code = MPI_Type_match_size(*typeclass, *size, &found);
   if (code == MPI_SUCCESS) *type = PMPI_Type_c2f(found);
@@ -213,7 +213,8 @@ void ompi_op_create_f(void (*function)(), MPI_Fint* commute, MPI_Fint* op, MPI_F
 void ompi_grequest_start_f(void (*query)(), void (*free)(), void (*cancel)(), MPI_Aint* extra_state,
                            MPI_Fint* request, MPI_Fint* ierror) {
   if (si::detect_activity())
-    return si::SHIM_NATIVE(grequest_start)(query, free, cancel, extra_state, request, ierror);
+    return si::SHIM_CALL_NATIVE("MPI_Grequest_start", grequest_start, ierror, query, free, cancel,
+                                extra_state, request);
   MPI_Request made{};
   const int code = si::start_fortran_request(query, free, cancel, *extra_state, &made);
   if (code == MPI_SUCCESS) *request = PMPI_Request_c2f(made);
