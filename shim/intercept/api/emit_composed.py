@@ -16,6 +16,12 @@ _COUNT = "POLYDTYPE_NUM_ELEM_NNI"
 _NEIGHBORHOODS = "8"
 
 
+def is_sent(function, parameter):
+    """True if an array of a collective describes data to send: it precedes the second buffer."""
+    buffers = [p for p in function.parameters if p.kind == "BUFFER"]
+    return function.parameters.index(parameter) < function.parameters.index(buffers[-1])
+
+
 def _length(function, parameter):
     """Return C++ for the length of an array."""
     scalars = [p for p in function.parameters if p.is_scalar]
@@ -28,9 +34,8 @@ def _length(function, parameter):
     if root:
         return "narrow.length_at_root(%s, %s)" % (comm, root)
     buffers = [p for p in function.parameters if p.kind == "BUFFER"]
-    is_sent = function.parameters.index(parameter) < function.parameters.index(buffers[-1])
     reach = "neighbors" if function.section.startswith(_NEIGHBORHOODS + ".") else "peers"
-    if is_sent:
+    if is_sent(function, parameter):
         return "narrow.length_sent(%s, Reach::%s, %s)" % (comm, reach, buffers[0].name)
     return "narrow.length_received(%s, Reach::%s)" % (comm, reach)
 

@@ -10,6 +10,7 @@ OLDEST = "3.0"
 _UNTIL = "until"
 _EXTENSION = "extension"
 _FUNCTION = "function"
+_FORTRAN = "fortran"
 
 
 class OverlayError(Exception):
@@ -91,6 +92,7 @@ _ROWS = {
     "object": _object,
     "entry": lambda name, value: [],
     _EXTENSION: lambda name, value: [],
+    _FORTRAN: lambda name, value: [],
 }
 
 
@@ -217,9 +219,19 @@ def extensions(rows):
     return [(name, value) for word, name, value in rows if word == _EXTENSION]
 
 
+def fortran_entries(rows):
+    """Return the generated Fortran entries: (function of mpi_api.txt, its symbols)."""
+    return [
+        (name, [form.replace("%", name.partition("_")[2].lower()) for form in value.split()])
+        for word, name, value in rows
+        if word == _FORTRAN
+    ]
+
+
 def entries(rows):
     """Return the exported symbols that are neither functions of mpi_api.txt nor objects."""
-    symbols = [
+    symbols = [symbol for _, symbols in fortran_entries(rows) for symbol in symbols]
+    symbols += [
         form.replace("%", name)
         for word, name, value in rows
         if word == "entry"

@@ -18,6 +18,7 @@ import emit_collectives
 import emit_coverage
 import emit_entries
 import emit_extensions
+import emit_fortran
 import emit_polling
 import emit_overlay
 import emit_served
@@ -47,6 +48,10 @@ def outputs(substrate, version, functions, overlay_rows, native):
         folder
         + "extensions.cpp": emit_extensions.source(
             functions, emit_overlay.extensions(overlay_rows)
+        ),
+        folder
+        + "fortran.cpp": emit_fortran.source(
+            functions, emit_overlay.fortran_entries(overlay_rows), substrate
         ),
         folder + "prototypes.hpp": emit_impl.prototypes(functions, native),
         folder + "objects.cpp": emit_overlay.objects_source(overlay_rows),

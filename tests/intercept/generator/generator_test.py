@@ -17,6 +17,7 @@ import emit_composed  # noqa: E402
 import emit_coverage  # noqa: E402
 import emit_entries  # noqa: E402
 import emit_extensions  # noqa: E402
+import emit_fortran  # noqa: E402
 import emit_polling  # noqa: E402
 import emit_served  # noqa: E402
 import emit_overlay  # noqa: E402
@@ -29,7 +30,7 @@ _REAL = (_API / "mpi_api.txt").read_text()
 _SAMPLE = (_HERE / "sample_api.txt").read_text()
 _OVERLAY = (_API.parent / "abi" / "openmpi" / "overlay.txt").read_text()
 _WITHOUT_ENTRIES = "\n".join(
-    line for line in _OVERLAY.splitlines() if not line.startswith(("entry", "extension"))
+    line for line in _OVERLAY.splitlines() if not line.startswith(("entry", "extension", "fortran"))
 )
 _NATIVE = probe.NativeHeader(
     frozenset({"MPI_Send", "MPI_Waitall", "MPI_Init"}), frozenset(), frozenset({"MPI_Send"})
@@ -185,6 +186,15 @@ class Generator(unittest.TestCase):
                 emit_served.source(functions),
                 emit_entries.source(functions, _NATIVE),
                 emit_extensions.source(functions, [("MPIX_Alltoallw", "MPI_Alltoallw")]),
+                emit_fortran.source(
+                    functions,
+                    [
+                        ("MPI_Testall", ["mpi_testall_", "ompi_testall_f"]),
+                        ("MPI_Alltoallw", ["ompi_alltoallw_f"]),
+                        ("MPI_Group_union", ["ompi_group_union_f"]),
+                    ],
+                    "sample",
+                ),
                 emit_tests.rows(functions),
                 emit_coverage.page(
                     functions, chapters, _NATIVE, "sample", {"MPI_Send": ["a", "b", "c", "d"]}
@@ -222,10 +232,12 @@ class Generator(unittest.TestCase):
     def test_exports_are_functions_objects_and_fortran_entries(self):
         functions, _ = description.parse(_SAMPLE)
         entries = ["mpi_op_create_", "pmpi_op_create_", "MPIX_Scan_init", "PMPIX_Scan_init"]
+        entries += ["mpi_group_union_", "ompi_group_union_f"]
         rows = [
             *emit_overlay.parse_rows(_WITHOUT_ENTRIES),
             ("entry", "op_create", "mpi_%_ pmpi_%_"),
             ("extension", "MPIX_Scan_init", "MPI_Scan_init"),
+            ("fortran", "MPI_Group_union", "mpi_%_ ompi_%_f"),
         ]
         names = re.findall(r"^ {4}(\w+);$", emit_overlay.exports(functions, rows), re.MULTILINE)
         want = [prefix + f.mpi_name for f in functions for prefix in ("", "P")] + entries
@@ -241,6 +253,66 @@ class Generator(unittest.TestCase):
                 ]
             ),
         )
+
+
+class Fortran(unittest.TestCase):
+    def entry(self, name):
+        entries = [(name, ["ompi_x_f"])]
+        return emit_fortran.source(description.parse(_REAL)[0], entries, "openmpi")
+
+    def test_arguments_are_converted_by_kind(self):
+        for name, lines in (
+            (
+                "MPI_Testsome",
+                (
+                    "!(fortran::ours_in(array_of_requests, *incount))",
+                    "fortran::ChangedHandles<MPI_Request> c_array_of_requests(array_of_requests, "
+                    "*incount);",
+                    "fortran::SetIndices c_array_of_indices(array_of_indices, outcount);",
+                    "fortran::FilledStatuses c_array_of_statuses(array_of_statuses, *incount);",
+                    "PMPI_Testsome(*incount, c_array_of_requests, outcount, c_array_of_indices, "
+                    "c_array_of_statuses);",
+                ),
+            ),
+            (
+                "MPI_Testany",
+                (
+                    "fortran::SetIndex c_indx(indx);",
+                    "fortran::SetLogical c_flag(flag);",
+                    "fortran::FilledStatus c_status(status);",
+                    "c_status.store(code);",
+                ),
+            ),
+            (
+                "MPI_Ineighbor_alltoallw",
+                (
+                    "const MPI_Aint sdispls[], MPI_Fint* sendtypes",
+                    "!(abi::is_ours_as_fint(*comm))",
+                    "fortran::lengths_of_call(fortran::handle_of<MPI_Comm>(*comm), "
+                    "Reach::neighbors, fortran::buffer(sendbuf));",
+                    "fortran::ReadHandles<MPI_Datatype> c_sendtypes(sendtypes, lengths.send);",
+                    "fortran::ReadHandles<MPI_Datatype> c_recvtypes(recvtypes, lengths.receive);",
+                    "fortran::MadeHandle<MPI_Request> c_request(request);",
+                ),
+            ),
+            ("MPI_Wait", ("fortran::ChangedHandle<MPI_Request> c_request(request);",)),
+            ("MPI_Group_range_incl", ("int ranges[][3], MPI_Fint* newgroup", "*n, ranges, c_new")),
+        ):
+            text = self.entry(name)
+            for line in lines:
+                self.assertIn(line, text, name)
+
+    def test_symbols_have_the_name_in_lower_case(self):
+        rows = emit_overlay.parse_rows("fortran | MPI_Group_union | mpi_%_ ompi_%_f | x")
+        self.assertEqual(
+            emit_overlay.fortran_entries(rows),
+            [("MPI_Group_union", ["mpi_group_union_", "ompi_group_union_f"])],
+        )
+
+    def test_each_row_names_a_function(self):
+        names = {function.mpi_name for function in description.parse(_REAL)[0]}
+        for name, _ in emit_overlay.fortran_entries(emit_overlay.parse_rows(_OVERLAY)):
+            self.assertIn(name, names)
 
 
 class Composed(unittest.TestCase):
