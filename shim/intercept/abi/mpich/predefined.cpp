@@ -108,9 +108,18 @@ static const int* value_at(const std::atomic<void*>& variable) noexcept {
 const int* unweighted() noexcept { return value_at(unweighted_at); }
 const int* weights_empty() noexcept { return value_at(weights_empty_at); }
 
+/// Set a variable from which MPICH's module mpi_f08 takes a constant to the constant's value, as
+/// MPICH does when it is initialized; no library that lacks the module has the variable.
+static void set_constant_of_f08(SymbolLookup lookup, const char* name, const int* value) {
+  auto* const variable = static_cast<const int**>(lookup(name));
+  if (variable != nullptr && *variable == nullptr) *variable = value;
+}
+
 void resolve_handles(SymbolLookup lookup) {
   unweighted_at.store(lookup("MPI_UNWEIGHTED"), std::memory_order_relaxed);
   weights_empty_at.store(lookup("MPI_WEIGHTS_EMPTY"), std::memory_order_relaxed);
+  set_constant_of_f08(lookup, "MPIR_C_MPI_UNWEIGHTED", unweighted());
+  set_constant_of_f08(lookup, "MPIR_C_MPI_WEIGHTS_EMPTY", weights_empty());
   predefined.comm_null.set(MPI_COMM_NULL);
   predefined.comm_world.set(MPI_COMM_WORLD);
   predefined.comm_self.set(MPI_COMM_SELF);
