@@ -1,7 +1,8 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! Tests the older Fortran interfaces on a session's communicator: messages, collectives, and all
-! objects whose functions are Fortran procedures (operations, keys of attributes, error handlers;
-! MPI-4.1 section 19.3). The program uses mpif.h, or the module mpi if MODULE_MPI is defined.
+! Tests the older Fortran interfaces on a session's communicator: messages, collectives, groups,
+! persistent requests, and all objects whose functions are Fortran procedures (operations, keys of
+! attributes, error handlers; MPI-4.1 section 19.3). The program uses mpif.h, or the module mpi if
+! MODULE_MPI is defined.
 module callbacks
   implicit none
   integer :: queries = 0, frees = 0, cancellations = 0
@@ -96,6 +97,11 @@ program procedures
   call messages()
   call collectives()
   call communicators()
+  call groups(world)
+  call persistent_requests(world)
+  call all_to_all_of_types(world)
+  call neighbors()
+  call graphs_without_weights()
   call operations(world)
   call attributes(world)
   call attributes_of_mpi1(world)
@@ -104,6 +110,9 @@ program procedures
   call generalised_requests()
   call error_handlers(world)
   if (is_world_there) then
+    call groups(MPI_COMM_WORLD)
+    call persistent_requests(MPI_COMM_WORLD)
+    call all_to_all_of_types(MPI_COMM_WORLD)
     call operations(MPI_COMM_WORLD)
     call attributes(MPI_COMM_WORLD)
     call attributes_of_mpi1(MPI_COMM_WORLD)
@@ -197,6 +206,215 @@ contains
     call MPI_Comm_set_name(world, 'a name', code)
     call MPI_Comm_get_name(world, name, length, code)
     call check(name(1:length) == 'a name', 'MPI_Comm_get_name')
+  end subroutine
+  subroutine groups(comm)
+    integer, intent(in) :: comm
+    integer :: whole, first, made, everyone(3, 1), rest
+    everyone(:, 1) = [0, size - 1, 1]
+    call MPI_Comm_group(comm, whole, code); call succeed(code, 'MPI_Comm_group')
+    call MPI_Group_incl(whole, 1, [0], first, code); call succeed(code, 'MPI_Group_incl')
+    call MPI_Group_excl(whole, 1, [0], rest, code); call succeed(code, 'MPI_Group_excl')
+    call MPI_Group_union(first, rest, made, code); call check_group(made, size, 'MPI_Group_union')
+    call MPI_Group_intersection(first, rest, made, code)
+    call check_group(made, 0, 'MPI_Group_intersection')
+    call MPI_Group_difference(whole, first, made, code)
+    call check_group(made, size - 1, 'MPI_Group_difference')
+    call MPI_Group_range_incl(whole, 1, everyone, made, code)
+    call check_group(made, size, 'MPI_Group_range_incl')
+    call MPI_Group_range_excl(whole, 1, everyone, made, code)
+    call check_group(made, 0, 'MPI_Group_range_excl')
+    call MPI_Group_incl(whole, 0, [0], made, code); call check_group(made, 0, 'MPI_Group_incl')
+    call MPI_Group_excl(whole, size, [(i, i=0, size - 1)], made, code)
+    call check_group(made, 0, 'MPI_Group_excl')
+    call check_group(first, 1, 'MPI_Group_incl')
+    call check_group(rest, size - 1, 'MPI_Group_excl')
+    call MPI_Group_free(whole, code); call succeed(code, 'MPI_Group_free')
+  end subroutine
+  subroutine check_group(group, number, call_name)
+    integer, intent(inout) :: group
+    integer, intent(in) :: number
+    character(*), intent(in) :: call_name
+    integer :: found
+    call succeed(code, call_name)
+    call MPI_Group_size(group, found, code)
+    call check(found == number, call_name//' makes a group of the right size')
+    call check((group == MPI_GROUP_EMPTY) .eqv. (number == 0), call_name//' of an empty group')
+    if (number > 0) call MPI_Group_free(group, code)
+  end subroutine
+  ! Complete persistent requests by each function for it.
+  subroutine persistent_requests(comm)
+    integer, intent(in) :: comm
+    integer :: requests(2), kept(2)
+    integer :: statuses(MPI_STATUS_SIZE, 2), some(MPI_STATUS_SIZE, 2), one(MPI_STATUS_SIZE)
+    integer, volatile :: sent, received
+    integer :: step, found, indices(2), finished, number
+    logical :: flag
+    call MPI_Recv_init(received, 1, MPI_INTEGER, left, 8, comm, requests(1), code)
+    call succeed(code, 'MPI_Recv_init')
+    call MPI_Send_init(sent, 1, MPI_INTEGER, right, 8, comm, requests(2), code)
+    call succeed(code, 'MPI_Send_init')
+    kept = requests
+    do step = 1, 10
+      sent = 100*rank + step; received = -1
+      statuses(MPI_SOURCE, 1) = -1; statuses(MPI_SOURCE, 2) = -1
+      if (step == 1) then
+        call MPI_Start(requests(1), code); call succeed(code, 'MPI_Start')
+        call MPI_Start(requests(2), code); call succeed(code, 'MPI_Start')
+      else
+        call MPI_Startall(2, requests, code); call succeed(code, 'MPI_Startall')
+      end if
+      flag = .false.; finished = 0
+      select case (step)
+      case (1)
+        call MPI_Wait(requests(1), statuses(:, 1), code); call succeed(code, 'MPI_Wait')
+        call MPI_Wait(requests(2), MPI_STATUS_IGNORE, code); call succeed(code, 'MPI_Wait')
+      case (2)
+        do while (.not. flag)
+          call MPI_Test(requests(1), flag, statuses(:, 1), code); call succeed(code, 'MPI_Test')
+        end do
+        flag = .false.
+        do while (.not. flag)
+          call MPI_Test(requests(2), flag, MPI_STATUS_IGNORE, code); call succeed(code, 'MPI_Test')
+        end do
+      case (3)
+        call MPI_Waitall(2, requests, statuses, code); call succeed(code, 'MPI_Waitall')
+      case (4)
+        call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, code); call succeed(code, 'MPI_Waitall')
+        statuses(MPI_SOURCE, 1) = left
+      case (5)
+        do while (.not. flag)
+          call MPI_Testall(2, requests, flag, statuses, code); call succeed(code, 'MPI_Testall')
+        end do
+      case (6)
+        do i = 1, 2
+          call MPI_Waitany(2, requests, found, one, code); call succeed(code, 'MPI_Waitany')
+          call check(found == 1 .or. found == 2, 'MPI_Waitany counts from 1')
+          statuses(:, found) = one
+        end do
+        call MPI_Waitany(2, requests, found, MPI_STATUS_IGNORE, code)
+        call check(is_mpich() .or. found == MPI_UNDEFINED, &
+                   'MPI_Waitany finds no active request')  ! MPICH 4.0 adds 1
+      case (7)
+        do while (finished < 2)
+          call MPI_Testany(2, requests, found, flag, one, code); call succeed(code, 'MPI_Testany')
+          if (.not. flag) cycle
+          call check(found == 1 .or. found == 2, 'MPI_Testany counts from 1')
+          statuses(:, found) = one
+          finished = finished + 1
+        end do
+        call MPI_Testany(2, requests, found, flag, MPI_STATUS_IGNORE, code)
+        call check(flag .and. (is_mpich() .or. found == MPI_UNDEFINED), &
+                   'MPI_Testany finds no active request')
+      case (8)
+        do while (finished < 2)
+          call MPI_Waitsome(2, requests, number, indices, some, code)
+          call succeed(code, 'MPI_Waitsome')
+          do i = 1, number
+            call check(indices(i) == 1 .or. indices(i) == 2, 'MPI_Waitsome counts from 1')
+            statuses(:, indices(i)) = some(:, i)
+          end do
+          finished = finished + number
+        end do
+        call MPI_Waitsome(2, requests, number, indices, MPI_STATUSES_IGNORE, code)
+        call check(number == MPI_UNDEFINED, 'MPI_Waitsome finds no active request')
+      case (9)
+        do while (finished < 2)
+          call MPI_Testsome(2, requests, number, indices, some, code)
+          call succeed(code, 'MPI_Testsome')
+          do i = 1, number
+            call check(indices(i) == 1 .or. indices(i) == 2, 'MPI_Testsome counts from 1')
+            statuses(:, indices(i)) = some(:, i)
+          end do
+          finished = finished + number
+        end do
+      case (10)
+        do while (finished < 2)
+          call MPI_Waitsome(2, requests, number, indices, MPI_STATUSES_IGNORE, code)
+          call succeed(code, 'MPI_Waitsome')
+          finished = finished + number
+        end do
+        statuses(MPI_SOURCE, 1) = left
+      end select
+      call check(received == 100*left + step, 'a persistent request receives')
+      call check(statuses(MPI_SOURCE, 1) == left, 'a persistent request has a status')
+      call check(all(requests == kept), 'persistent requests keep their handles')
+    end do
+    call MPI_Request_free(requests(1), code); call succeed(code, 'MPI_Request_free')
+    call MPI_Request_free(requests(2), code); call succeed(code, 'MPI_Request_free')
+    call check(requests(1) == MPI_REQUEST_NULL, 'MPI_Request_free resets its argument')
+  end subroutine
+  subroutine all_to_all_of_types(comm)
+    integer, intent(in) :: comm
+    integer :: type, types(size)
+    integer :: request
+    integer, volatile :: out(size), in(size)
+    integer :: counts(size), places(size)
+    call MPI_Type_contiguous(1, MPI_INTEGER, type, code)
+    call MPI_Type_commit(type, code); call succeed(code, 'MPI_Type_commit')
+    counts = 1; places = [(4*i, i=0, size - 1)]; types = MPI_INTEGER
+    if (comm == world) types = type  ! MPI_Ialltoallw of Open MPI 4.1 fails with such types
+    out = [(100*rank + i, i=0, size - 1)]
+    in = -1
+    call MPI_Alltoallw(out, counts, places, types, in, counts, places, types, comm, code)
+    call succeed(code, 'MPI_Alltoallw')
+    call check(all(in == [(100*i + rank, i=0, size - 1)]), 'MPI_Alltoallw')
+    in = out
+    call MPI_Alltoallw(MPI_IN_PLACE, counts, places, types, in, counts, places, types, comm, code)
+    call succeed(code, 'MPI_Alltoallw in place')
+    call check(all(in == [(100*i + rank, i=0, size - 1)]), 'MPI_Alltoallw in place')
+    in = -1
+    call MPI_Ialltoallw(out, counts, places, types, in, counts, places, types, comm, request, code)
+    call succeed(code, 'MPI_Ialltoallw')
+    call MPI_Wait(request, MPI_STATUS_IGNORE, code); call succeed(code, 'MPI_Wait')
+    call check(all(in == [(100*i + rank, i=0, size - 1)]), 'MPI_Ialltoallw')
+    call MPI_Type_free(type, code)
+  end subroutine
+  ! A process has two neighbors, also if it is the only one.
+  subroutine neighbors()
+    integer :: ring
+    integer :: request
+    integer :: types(2)
+    integer(MPI_ADDRESS_KIND) :: places(2)
+    integer, volatile :: out(2), in(2)
+    integer :: counts(2)
+    call MPI_Dist_graph_create_adjacent(world, 2, [left, right], MPI_UNWEIGHTED, 2, [left, right], &
+                                        MPI_UNWEIGHTED, MPI_INFO_NULL, .false., ring, code)
+    call succeed(code, 'MPI_Dist_graph_create_adjacent')
+    counts = 1; places = [0, 4]; types = MPI_INTEGER; out = rank; in = -1
+    call MPI_Neighbor_alltoallw(out, counts, places, types, in, counts, places, types, ring, code)
+    call succeed(code, 'MPI_Neighbor_alltoallw')
+    call check(all(in == [left, right]), 'MPI_Neighbor_alltoallw')
+    in = -1
+    call MPI_Ineighbor_alltoallw(out, counts, places, types, in, counts, places, types, ring, &
+                                 request, code)
+    call succeed(code, 'MPI_Ineighbor_alltoallw')
+    call MPI_Wait(request, MPI_STATUS_IGNORE, code); call succeed(code, 'MPI_Wait')
+    call check(all(in == [left, right]), 'MPI_Ineighbor_alltoallw')
+    call MPI_Comm_free(ring, code)
+  end subroutine
+  subroutine graphs_without_weights()
+    integer :: graph
+    integer :: sources(1), destinations(1), number_in, number_out
+    logical :: is_weighted
+    sources = left; destinations = right
+    call MPI_Dist_graph_create_adjacent(world, 1, sources, MPI_UNWEIGHTED, 1, destinations, &
+                                        MPI_UNWEIGHTED, MPI_INFO_NULL, .false., graph, code)
+    call succeed(code, 'MPI_Dist_graph_create_adjacent')
+    call MPI_Dist_graph_neighbors_count(graph, number_in, number_out, is_weighted, code)
+    call check(number_in == 1 .and. number_out == 1 .and. .not. is_weighted, &
+               'MPI_UNWEIGHTED makes a graph without weights')
+    sources = -1; destinations = -1
+    call MPI_Dist_graph_neighbors(graph, 1, sources, MPI_UNWEIGHTED, 1, destinations, &
+                                  MPI_UNWEIGHTED, code)
+    call succeed(code, 'MPI_Dist_graph_neighbors')
+    call check(sources(1) == left .and. destinations(1) == right, 'MPI_Dist_graph_neighbors')
+    call MPI_Comm_free(graph, code)
+    call MPI_Dist_graph_create_adjacent(world, 0, sources, MPI_WEIGHTS_EMPTY, 0, destinations, &
+                                        MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, .false., graph, code)
+    call succeed(code, 'MPI_Dist_graph_create_adjacent without edges')
+    call MPI_Dist_graph_neighbors_count(graph, number_in, number_out, is_weighted, code)
+    call check(number_in == 0 .and. is_weighted, 'MPI_WEIGHTS_EMPTY makes a graph with weights')
+    call MPI_Comm_free(graph, code)
   end subroutine
   subroutine operations(comm)
     integer, intent(in) :: comm
