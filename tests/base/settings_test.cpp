@@ -86,7 +86,6 @@ TEST(Settings, ErrorNamesAVariableWithAnInvalidValue) {
   const Given wrong[] = {
       {"INTERSESSION_SPIN", "-1"},
       {"INTERSESSION_SPIN", "many"},
-      {"INTERSESSION_SPIN", ""},
       {"INTERSESSION_SPIN", "5 "},
       {"INTERSESSION_CREATE_TIMEOUT", "-2"},
       {"INTERSESSION_CREATE_TIMEOUT", "inf"},
@@ -117,6 +116,11 @@ TEST(Settings, ErrorNamesAVariableWithAnInvalidValue) {
     EXPECT_EQ(read.error().error_class(), ErrorClass::arg);
     EXPECT_THAT(read.error().text(), HasSubstr(each.variable));
   }
+}
+
+TEST(Settings, AnEmptyValueIsNone) {
+  EXPECT_EQ(settings_with("INTERSESSION_SPIN", "").spin, Settings().spin);
+  EXPECT_EQ(settings_with("INTERSESSION_WORLD", "").world, Settings().world);
 }
 
 TEST(Settings, ErrorListsTheAllowedValues) {
