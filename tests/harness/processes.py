@@ -68,10 +68,30 @@ def describe(pid: int) -> str:
     return f"{pid}: " + _read(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
 
 
+def exiting() -> set[tuple[int, bytes]]:
+    """Return process id and start time of the processes that are exiting, without zombies.
+
+    Such a process has no environment any more, but may still have its files and their locks.
+    """
+    found = set()
+    for name in os.listdir("/proc"):
+        words = _read(int(name), "stat").rpartition(b")")[2].split() if name.isdigit() else []
+        if len(words) > 19 and words[0] not in b"ZX" and int(words[6]) & _EXITING:
+            found.add((int(name), words[19]))
+    return found
+
+
 def wait_until_gone(job: str, seconds: float) -> list[int]:
-    """Wait until the processes of the job have ended, and return those that have not."""
+    """Wait until the processes of the job have ended, and return those that have not.
+
+    Wait also for all processes that are exiting when the last one is gone: a killed process of the
+    job may be one of them.
+    """
     end = time.monotonic() + seconds
     while (living := find(job)) and time.monotonic() < end:
+        time.sleep(0.02)
+    ending = exiting()
+    while (ending := ending & exiting()) and time.monotonic() < end:
         time.sleep(0.02)
     return living
 

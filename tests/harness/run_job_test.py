@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests that the runner reports each kind of failure of a job and leaves no process or file."""
+import fcntl
 import os
 import pathlib
 import re
@@ -60,6 +61,31 @@ class Processes(unittest.TestCase):
             finally:
                 child.send_signal(signal.SIGKILL)
                 child.wait()
+
+    def test_a_killed_process_is_gone_when_its_locks_are(self) -> None:
+        """The kernel frees the memory of a killed process, which takes time, before its files."""
+        mark = f"exiting.{os.getpid()}"
+        script = (
+            "import fcntl, sys, time\n"
+            "fcntl.flock(sys.stdin, fcntl.LOCK_EX)\n"
+            "kept = bytearray(b'x') * (512 << 20)\n"
+            "print('ready', flush=True)\n"
+            "time.sleep(1000)\n"
+        )
+        with tempfile.TemporaryFile() as file:
+            with open(f"/proc/self/fd/{file.fileno()}", "rb") as source:
+                child = subprocess.Popen(
+                    [sys.executable, "-c", script],
+                    stdin=source,
+                    stdout=subprocess.PIPE,
+                    env={**os.environ, processes.MARK: mark},
+                )
+            self.addCleanup(child.stdout.close)
+            self.addCleanup(child.wait)
+            self.assertEqual(child.stdout.readline(), b"ready\n")
+            child.kill()
+            self.assertEqual(processes.wait_until_gone(mark, 20), [])
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class RunJob(unittest.TestCase):
