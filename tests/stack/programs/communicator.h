@@ -74,7 +74,10 @@ static MPI_Comm stack_begin(void) {
     exit(2);
   }
   stack.calls_init = strcmp(mode, "native") == 0 || strcmp(mode, "world") == 0;
-  if (stack.calls_init) MPI_Init(NULL, NULL);
+  if (stack.calls_init) { /* threads of a library may call MPI: PT-Scotch's do */
+    int provided;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+  }
 #ifdef STACK_NATIVE
   stack.comm = MPI_COMM_WORLD;
 #else
