@@ -99,12 +99,15 @@ struct GivenValue {
 /// An empty value is no value.
 template <typename AnyLookup>
 std::optional<GivenValue> value_of(const std::string& variable, const AnyLookup& lookup) {
-  if (auto value = lookup(variable))
-    return value->empty() ? std::nullopt : std::optional(GivenValue{variable, *std::move(value)});
+  const auto given = [&](const std::string& name) -> std::optional<GivenValue> {
+    auto value = lookup(name);
+    if (!value || value->empty()) return std::nullopt;
+    return GivenValue{name, *std::move(value)};
+  };
+  if (auto found = given(variable)) return found;
   for (const RenamedSetting& renamed : renamed_settings())
     if (renamed.variable == variable)
-      if (auto value = lookup(renamed.old_variable))
-        return GivenValue{renamed.old_variable, *std::move(value)};
+      if (auto found = given(renamed.old_variable)) return found;
   return std::nullopt;
 }
 

@@ -396,7 +396,7 @@ static int run_late_receives(int argc, char** argv) {
     /* time for process 1 to end, if it does not wait for this one */
     for (double begin = MPI_Wtime(); MPI_Wtime() - begin < 0.3;) {
       MUST(MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE));
-      EXPECT(!flag, "a message that nobody has sent");
+      EXPECT(!flag, "a message that no process has sent");
     }
     MUST(MPI_Irecv(&data[1], 1, MPI_INT, 2, data_tag, MPI_COMM_WORLD, &requests[1]));
     MUST(MPI_Send(NULL, 0, MPI_INT, 2, ready_tag, MPI_COMM_WORLD));

@@ -7,6 +7,15 @@ NOTICE = (
 )
 # REUSE-IgnoreEnd
 
+# Lines at the end of a source file whose functions programs call.
+END_OF_EXPORTS = [
+    "",
+    '}  // extern "C"',
+    "#pragma GCC visibility pop",
+    "}  // namespace shim::intercept",
+    "",
+]
+
 
 def call(function):
     """Return a call with the function's own parameters: "X(comm, rank)"."""

@@ -9,7 +9,7 @@ start addresses (shim/intercept/progress/entry_names.hpp). The functions are not
 would prevent the jump, and a user's C++ error handler may throw through the native library."""
 
 import kinds
-from emit import NOTICE, call, error, fail, subject_expression
+from emit import END_OF_EXPORTS, NOTICE, call, error, fail, subject_expression
 
 
 def _is_ours(function, parameter):
@@ -389,11 +389,4 @@ def source(functions, native):
     lines += ["", "#pragma GCC visibility push(default)", 'extern "C" {', ""]
     for function in functions:
         lines += _entry(function, native)
-    lines += [
-        "",
-        '}  // extern "C"',
-        "#pragma GCC visibility pop",
-        "}  // namespace shim::intercept",
-        "",
-    ]
-    return "\n".join(lines)
+    return "\n".join(lines + END_OF_EXPORTS)

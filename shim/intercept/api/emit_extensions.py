@@ -6,7 +6,7 @@ Intersession has one of its handles or answers the call itself: then the standar
 has the same parameters, does it."""
 
 import emit_entries
-from emit import NOTICE
+from emit import END_OF_EXPORTS, NOTICE
 
 
 def _entry(function, name):
@@ -44,13 +44,4 @@ def source(functions, extensions):
     ]
     for name, standard_name in extensions:
         lines += _entry(by_name[standard_name], name)
-    return "\n".join(
-        lines
-        + [
-            "",
-            '}  // extern "C"',
-            "#pragma GCC visibility pop",
-            "}  // namespace shim::intercept",
-            "",
-        ]
-    )
+    return "\n".join(lines + END_OF_EXPORTS)

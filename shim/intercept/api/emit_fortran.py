@@ -7,7 +7,7 @@ the arguments and calls the C function. The substrate's fortran_arguments.hpp ha
 conversions."""
 
 import emit_composed
-from emit import NOTICE
+from emit import END_OF_EXPORTS, NOTICE
 
 
 def _deciding_test(function):
@@ -140,13 +140,4 @@ def source(functions, entries, substrate):
     ]
     for name, symbols in entries:
         lines += _entry(by_name[name], symbols)
-    return "\n".join(
-        lines
-        + [
-            "",
-            '}  // extern "C"',
-            "#pragma GCC visibility pop",
-            "}  // namespace shim::intercept",
-            "",
-        ]
-    )
+    return "\n".join(lines + END_OF_EXPORTS)

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 #include <string>
+#include <type_traits>
 
 #include "shim/base/settings.hpp"
 #include "shim/coll/coll.hpp"
@@ -44,19 +45,12 @@ struct Predefined {
   /// waits for other processes, and calls on MPI_COMM_SELF must not wait for them.
   std::mutex& mutex;
 };
-// never destroyed: programs call MPI in exit handlers
-std::mutex& mutex_of_world() {
-  static std::mutex& made = *new std::mutex;
-  return made;
-}
-std::mutex& mutex_of_self() {
-  static std::mutex& made = *new std::mutex;
-  return made;
-}
-Predefined world() {
-  return {"MPI_COMM_WORLD", "mpi://WORLD", world_comms.world, mutex_of_world()};
-}
-Predefined self() { return {"MPI_COMM_SELF", "mpi://SELF", world_comms.self, mutex_of_self()}; }
+// programs call MPI in exit handlers
+static_assert(std::is_trivially_destructible_v<std::mutex>);
+constinit std::mutex mutex_of_world, mutex_of_self;
+
+Predefined world() { return {"MPI_COMM_WORLD", "mpi://WORLD", world_comms.world, mutex_of_world}; }
+Predefined self() { return {"MPI_COMM_SELF", "mpi://SELF", world_comms.self, mutex_of_self}; }
 
 /// Make the communicator that serves a predefined one, unless it is made. The caller holds its
 /// mutex.

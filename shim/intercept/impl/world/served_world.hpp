@@ -17,8 +17,8 @@ namespace shim::intercept {
 /// @param level the thread level that the program asks for and gets.
 base::Status start_served_world(int level);
 
-/// MPI_Finalize: delete the attributes of MPI_COMM_SELF, then those of MPI_COMM_WORLD, then send
-/// wait for all processes, then send what is pending. Errors: other (not between MPI_Init and
+/// MPI_Finalize: delete the attributes of MPI_COMM_SELF, then those of MPI_COMM_WORLD, then wait
+/// for all processes, then send what is pending. Errors: other (not between MPI_Init and
 /// MPI_Finalize), those of the program's delete functions; after the latter the world model has
 /// ended, too.
 base::Status end_served_world();

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "shim/intercept/abi/openmpi/entries/fortran_arguments.hpp"
 
-#include "shim/intercept/abi/predefined.hpp"
+#include "shim/intercept/handles/world_comms.hpp"
+#include "shim/intercept/impl/arguments.hpp"
+#include "shim/intercept/impl/coll/neighbourhood.hpp"
+#include "shim/intercept/lifetime.hpp"
 #include "shim/intercept/native/substrate.hpp"
 #include "shim/intercept/native/undefined_symbols.hpp"
 
@@ -30,30 +33,24 @@ const Constants& constants() {
   return found;
 }
 
-Lengths peers_of(MPI_Comm comm) {
-  int is_inter = 0, size = 0;
-  if (PMPI_Comm_test_inter(comm, &is_inter) != MPI_SUCCESS) return {};
-  is_inter != 0 ? PMPI_Comm_remote_size(comm, &size) : PMPI_Comm_size(comm, &size);
-  return {size, size};
-}
-
-Lengths neighbors_of(MPI_Comm comm) {
-  int topology = MPI_UNDEFINED, rank = 0, count = 0, in = 0, out = 0, weighted = 0;
-  if (PMPI_Topo_test(comm, &topology) != MPI_SUCCESS) return {};
-  switch (topology) {
-    case MPI_CART:
-      PMPI_Cartdim_get(comm, &count);
-      return {2 * count, 2 * count};
-    case MPI_GRAPH:
-      PMPI_Comm_rank(comm, &rank);
-      PMPI_Graph_neighbors_count(comm, rank, &count);
-      return {count, count};
-    case MPI_DIST_GRAPH:
-      PMPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted);
-      return {out, in};
-    default:
-      return {};
+/// Return the lengths for a communicator of Intersession, or one that it serves. An invalid handle
+/// has none: the function itself raises the error.
+Lengths lengths_of_ours(MPI_Comm comm, Reach reach) {
+  const sessions::CommunicatorPtr* const found = find_comm(comm);
+  int size = 0;
+  if (found == nullptr) {
+    const bool is_not_made_yet = is_predefined_comm(comm) && any_open_session() != nullptr;
+    if (reach == Reach::peers && is_not_made_yet) PMPI_Comm_size(comm, &size);
+    return {size, size};
   }
+  if (reach == Reach::peers) {
+    size = (*found)->peers();
+    return {size, size};
+  }
+  const auto neighbourhood = neighbourhood_of(**found);
+  if (!neighbourhood) return {};
+  return {static_cast<int>(neighbourhood->destinations.size()),
+          static_cast<int>(neighbourhood->sources.size())};
 }
 
 }  // namespace
@@ -68,8 +65,9 @@ bool is_ignored(const MPI_Fint* statuses) {
 }
 
 Lengths lengths_of_call(MPI_Comm comm, Reach reach, const void* sendbuf) {
-  if (comm == abi::predefined.comm_null) return {};  // the function itself raises the error
-  Lengths lengths = reach == Reach::peers ? peers_of(comm) : neighbors_of(comm);
+  Lengths lengths = is_active() && !abi::is_ours(comm)
+                        ? lengths_of(comm, reach)
+                        : lengths_of_ours(served_comm_if_made(comm), reach);
   if (sendbuf == MPI_IN_PLACE) lengths.send = 0;
   return lengths;
 }
